@@ -59,7 +59,7 @@ from fairbench.store import files
 from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.versions import AUDIT_VERSION
 
-LEAST_GAP, LARGEST_SHARE = 0.01, 0.05
+MIN_GAP, LARGEST_SHARE = 0.01, 0.05
 """Nats, and share of the strict auditors' estimate: what a gap may be is the larger of the two."""
 TEMPERATURES = np.geomspace(0.5, 3.0, 37)
 """Of which one is chosen on the validation set."""
@@ -174,7 +174,7 @@ def compare(
 
 def allowed_gap(strict: float) -> float:
     """Return how far above the strict auditors' estimate a classifier may read, nats."""
-    return max(LEAST_GAP, LARGEST_SHARE * strict)
+    return max(MIN_GAP, LARGEST_SHARE * strict)
 
 
 def views_of(point: AuditedPoint) -> dict[str, Mapping[Role, Floats]]:

@@ -21,12 +21,12 @@ from pydantic import (
 from fairbench.errors import ConfigError, UnknownNameError, say_why, say_why_and_what
 from fairbench.files.yaml_mapping import read_yaml
 
-MOST_FOLDS = 20
+MAX_FOLDS = 20
 """Most folds of a run: beyond, test sets are small and training sets the same."""
 
 DEFAULT_RESULTS = Path("fairbench-results")
 
-LONGEST_LABEL = 40
+MAX_LABEL_LENGTH = 40
 """Most characters of a label."""
 
 NOT_IN_LABEL = r"[^\w .+-]"
@@ -202,12 +202,12 @@ class RunConfig(ExecutorConfig):
     methods: Names = Field(min_length=1)
     datasets: Names = Field(min_length=1)
     seeds: tuple[int, ...] = Field((0,), min_length=1)
-    splits: int | None = Field(None, ge=2, le=MOST_FOLDS)
+    splits: int | None = Field(None, ge=2, le=MAX_FOLDS)
     shift: str | None = Field(None, min_length=1, max_length=200)
     budget: BudgetName = "full"
     points: int | None = Field(None, ge=2)
     params: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
-    label: str | None = Field(None, max_length=LONGEST_LABEL, pattern=LABEL)
+    label: str | None = Field(None, max_length=MAX_LABEL_LENGTH, pattern=LABEL)
     results: Path = DEFAULT_RESULTS
     store: str | None = None
     device: Device = Device.AUTO

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-_MOST_NAMES = 60
+_MAX_NAMES = 60
 """Most names in one message."""
 
 
@@ -87,8 +87,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = sorted(set(known))
     if similar := _similar(name, names):
         return similar
-    more = f", and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return f"Known: {', '.join(names[:_MOST_NAMES]) or 'none'}{more}."
+    more = f", and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"Known: {', '.join(names[:_MAX_NAMES]) or 'none'}{more}."
 
 
 def _similar(name: str, known: Iterable[str]) -> str:

@@ -19,13 +19,13 @@ from fairbench.registry import load_registry
 from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.status import Status
-from gpu_stages.records import LEAST_SECONDS, Outcome, Part, Row, of_unit
+from gpu_stages.records import MIN_SECONDS, Outcome, Part, Row, of_unit
 from gpu_stages.settings import Settings
 from gpu_stages.small_data import write_small_table
 
 _LONGEST_END = 20.0
 """Seconds that an interrupted run has to end by itself."""
-_RESERVE = 2 * LEAST_SECONDS + _LONGEST_END
+_RESERVE = 2 * MIN_SECONDS + _LONGEST_END
 """Seconds of a stage that are left for what comes after the run."""
 _CHECKPOINT_EVERY = "60s"
 """A run that is cut off every few minutes must not lose them."""

@@ -28,13 +28,13 @@ from fairbench_datasets.dsprites_unfair import DSpritesUnfair
 from fairbench_plugins.sofair import Sofair
 from fairbench_plugins.sofair.model import SofairModel
 from fairbench_plugins.sofair.resolution import ResolutionModel
-from gpu_stages.records import LEAST_SECONDS, Outcome, Part, Row, of_unit
+from gpu_stages.records import MIN_SECONDS, Outcome, Part, Row, of_unit
 from gpu_stages.settings import Settings, synchronise, training_rows
 from gpu_stages.small_data import small_images
 
 _CHECKPOINT_EVERY = 20.0
 """Seconds between checkpoints."""
-_RESERVE = LEAST_SECONDS + 15.0
+_RESERVE = MIN_SECONDS + 15.0
 """Seconds of the stage that are left for the end of it."""
 _LOSSES = "losses.csv"
 

@@ -25,7 +25,7 @@ from fairbench.files import write_atomically
 from fairbench.store.text import describe
 from gpu_stages.settings import Settings
 
-LEAST_SECONDS = 20.0
+MIN_SECONDS = 20.0
 """A part is not begun with less time left, nor with less than the longest part took so far."""
 
 
@@ -177,7 +177,7 @@ def run_stage(stage: Stage, settings: Settings, machine: Mapping[str, Any]) -> S
             print(f"{head}: {part.name}: done before: {earlier.text}", flush=True)
             continue
         # The first of a call needs no more: a stage with a part of eight minutes would never end.
-        needed = _seconds_needed(part, parts, record) if begun else LEAST_SECONDS
+        needed = _seconds_needed(part, parts, record) if begun else MIN_SECONDS
         if settings.seconds_left < needed:
             print(f"{head}: out of time before {part.name}", flush=True)
             break
@@ -201,10 +201,10 @@ def _seconds_needed(part: Part, parts: Sequence[Part], record: StageRecord) -> f
     A part is not cut off, so a stage is longer than its time by what a part takes beyond that.
     """
     if part.keeps_time:
-        return LEAST_SECONDS
+        return MIN_SECONDS
     alike = {one.name for one in parts if not one.keeps_time}
     took = [one.last_seconds or one.seconds for one in record.parts if one.name in alike]
-    return max([LEAST_SECONDS, *took])
+    return max([MIN_SECONDS, *took])
 
 
 def _done(part: Part, earlier: PartRecord | None, settings: Settings) -> PartRecord:

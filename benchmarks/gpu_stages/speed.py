@@ -20,7 +20,7 @@ from gpu_stages.stacks import Stack, build_stack, neural_methods, units_of
 
 _WARM_UP = 100
 """Steps before the clock starts."""
-_MOST_STEPS = 20_000
+_MAX_STEPS = 20_000
 
 NOTE = (
     "One stack of all points and seeds on Adults-Gender. Operations are those of the step's matrix "
@@ -123,5 +123,5 @@ def _timed(stack: Stack, rows: TrainingRows, settings: Settings) -> tuple[int, f
     if not settings.quick:
         seconds(_WARM_UP)
     each = seconds(_WARM_UP // 5 if settings.quick else _WARM_UP)
-    steps = min(_MOST_STEPS, max(10, round(settings.sizes.timed_seconds / each)))
+    steps = min(_MAX_STEPS, max(10, round(settings.sizes.timed_seconds / each)))
     return steps, seconds(steps)

@@ -11,7 +11,7 @@ import numpy as np
 from fairbench.api.types import Floats
 
 T = TypeVar("T")
-_MOST_ROWS = 1_000_000
+_MAX_ROWS = 1_000_000
 """All that an audit looks at, in however many arrays: images are encoded a thousand at a time."""
 
 
@@ -32,9 +32,9 @@ class RowCache(Generic[T]):
         """Return what the function gives for ``x``, from an earlier call if there was one."""
         key = x.shape, hashlib.sha256(np.ascontiguousarray(x).data).digest()
         if key not in self._known:
-            if len(x) > _MOST_ROWS:
+            if len(x) > _MAX_ROWS:
                 return function(x)
-            if self._rows + len(x) > _MOST_ROWS:
+            if self._rows + len(x) > _MAX_ROWS:
                 self._known.clear()
                 self._rows = 0
             self._known[key] = function(x)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairbench.api import Ints, Role
 from fairbench.data import array_checks
-from fairbench.data.card_table import MOST_NUMBERS
+from fairbench.data.card_table import MAX_NUMBERS
 from fairbench.data.column_values import is_number
 from fairbench.data.roles import deal
 from fairbench.errors import ConfigError, DataError
@@ -19,7 +19,7 @@ from fairbench.stats.seeds import derive_seed
 SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.VALIDATION: 0.2, Role.TEST: 0.3}
 """Shares of the rows where no roles are checked."""
 
-LEAST_ROWS = {Role.AUDITOR_TRAIN: 10, Role.VALIDATION: 2, Role.TEST: 2}
+MIN_ROWS = {Role.AUDITOR_TRAIN: 10, Role.VALIDATION: 2, Role.TEST: 2}
 """Fewest rows of a group, or of a class, in each role."""
 
 
@@ -79,7 +79,7 @@ def _check_classes(
 ) -> None:
     """Raise DataError for a group or a class that has too few rows in a role."""
     remedy = "merge it with another, or leave its rows out of all arrays"
-    if len(names) > MOST_NUMBERS and all(is_number(text) for text in names):
+    if len(names) > MAX_NUMBERS and all(is_number(text) for text in names):
         remedy = (
             f"cut the {len(names)} different numbers of {name} into ranges, or merge some if they "
             "are codes"
@@ -87,9 +87,9 @@ def _check_classes(
     for role, where in rows.items():
         counts = np.bincount(codes[where], minlength=len(names))
         fewest = int(np.argmin(counts))
-        if counts[fewest] < LEAST_ROWS[role]:
+        if counts[fewest] < MIN_ROWS[role]:
             total = int((codes == fewest).sum())
             raise DataError(
                 f"The {kind} {names[fewest]!r} of {name} has {total:,} rows, {counts[fewest]} of "
-                f"them in {role}, where {LEAST_ROWS[role]} are needed: {remedy}."
+                f"them in {role}, where {MIN_ROWS[role]} are needed: {remedy}."
             )

@@ -14,7 +14,7 @@ from fairbench.api.metric import Prediction
 from fairbench.auditing.array_checks import CheckedArrays
 from fairbench.auditing.auditors.samples import index_equal_rows
 from fairbench.auditing.certificate import certify
-from fairbench.auditing.config import MOST_COLUMNS, PRESETS, AuditConfig, AuditPreset
+from fairbench.auditing.config import MAX_COLUMNS, PRESETS, AuditConfig, AuditPreset
 from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
 from fairbench.auditing.ensemble import audit
 from fairbench.auditing.largest_distortion import largest_distortions
@@ -115,12 +115,12 @@ def _in_detail(z: np.ndarray) -> np.ndarray:
     A digit of a number, or a ratio of two, must be that of the number as released. Constant columns
     and copies must not make z too wide for trees.
     """
-    if z.shape[1] > MOST_COLUMNS:
+    if z.shape[1] > MAX_COLUMNS:
         z = z[:, np.sort(index_equal_rows(z.T)[0])]
         varies = np.ptp(z, axis=0) > 0
         z = z[:, varies] if varies.any() else z[:, :1]
     narrow, wide = single_precision(z), z.astype(np.float64)
-    if z.shape[1] > MOST_COLUMNS or np.array_equal(wide, narrow):
+    if z.shape[1] > MAX_COLUMNS or np.array_equal(wide, narrow):
         return narrow
     far = np.abs(wide).max(axis=0) > _LARGEST
     wide[:, far] = narrow[:, far]

@@ -19,7 +19,7 @@ from fairbench.api import Floats
 _AXES = 64
 _WINDOW = 5 / 8
 """Height and width of what is shown of a centred image, as a share of the image's."""
-_MOST_ROWS = 4_000
+_MAX_ROWS = 4_000
 """Images that axes are fitted to."""
 _CHUNK = 256
 """Images at a time: they fit the cache."""
@@ -58,7 +58,7 @@ def image_axes(sample: Floats, image: tuple[int, int, int], *, seed: int = 0) ->
     image : tuple of int
         Channels, height and width of one image.
     """
-    some = sample[:_MOST_ROWS].astype(np.float32)
+    some = sample[:_MAX_ROWS].astype(np.float32)
     as_they_are = principal_axes(some, seed=seed)
     middle = principal_axes(_windows(some, image, _centres(some, image)), seed=seed)
     unit = as_they_are.spread or 1.0

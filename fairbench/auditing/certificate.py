@@ -28,7 +28,7 @@ from fairbench.stats.scores import entropy_of_counts
 
 Array = npt.NDArray[np.float64]
 
-_MOST_SINGLE = 0.5
+_MAX_SINGLE = 0.5
 """Share of rows with a unique code from which z has too many values. The share estimates how often
 a new row brings a new code (Good and Turing), and new codes count as fully unfair."""
 
@@ -65,7 +65,7 @@ def certify(
     """
     # By bytes, so that even 0.0 and -0.0 differ, as they do to the holder of z.
     known, occurrences = np.unique(opaque(z_cells.astype(z.dtype)), return_counts=True)
-    if (occurrences == 1).sum() >= _MOST_SINGLE * len(z_cells):
+    if (occurrences == 1).sum() >= _MAX_SINGLE * len(z_cells):
         return None
     counts, overflow = _table(known, opaque(z), s, groups)
     miss = 1 - confidence

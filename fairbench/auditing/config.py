@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 DECODED_DECIMALS = 3
 """Of reconstructions. Distortion is that of the rounded ones, which auditors see: nothing can be
 hidden in further digits. The last bits depend on the rest of a batch: trees would split on them."""
-MOST_COLUMNS = 512
+MAX_COLUMNS = 512
 """Columns beyond which trees, neighbours and interactions take minutes. Auditors see the principal
 axes of wider reconstructions."""
 FAST_ROUNDS = 60

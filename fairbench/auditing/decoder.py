@@ -19,7 +19,7 @@ from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.auditors.mlp import fit_regressors
 from fairbench.auditing.auditors.views import View, ranks, standardised
 from fairbench.auditing.axes import image_axes, principal_axes
-from fairbench.auditing.config import DECODED_DECIMALS, MOST_COLUMNS, AuditConfig
+from fairbench.auditing.config import DECODED_DECIMALS, MAX_COLUMNS, AuditConfig
 from fairbench.auditing.members import strict_mlp_settings
 from fairbench.auditing.sample import AuditSample
 from fairbench.stats.seeds import derive_seed
@@ -119,7 +119,7 @@ def _axes_of(
 
     The identity where x is narrow.
     """
-    if x.shape[1] <= MOST_COLUMNS:
+    if x.shape[1] <= MAX_COLUMNS:
         return lambda rows: rows
     axes = principal_axes(x, seed=seed) if image is None else image_axes(x, image, seed=seed)
     return lambda rows: axes.project(rows) / np.float32(axes.spread)

@@ -34,7 +34,7 @@ from fairbench.auditing.auditors.simple import (
 )
 from fairbench.auditing.auditors.trees import Boosting, fit_soft_trees, fit_trees
 from fairbench.auditing.auditors.views import View, standardised
-from fairbench.auditing.config import MOST_COLUMNS, AuditConfig, Member
+from fairbench.auditing.config import MAX_COLUMNS, AuditConfig, Member
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.wide.views import WIDE, wide_views
 from fairbench.stats.scores import information, mix_in_prior
@@ -176,9 +176,9 @@ class _Ensemble:
         members = [one for view in views for one in self.fit_view(view)]
         if members and self.config.interactions:
             rows = self.rows.seen_through(views[-1].apply)
-            if rows.fit.x.shape[1] <= MOST_COLUMNS:
+            if rows.fit.x.shape[1] <= MAX_COLUMNS:
                 members += self._fit_interactions(views[-1], rows, members)
-            if self.rows.fit.x.shape[1] <= MOST_COLUMNS:
+            if self.rows.fit.x.shape[1] <= MAX_COLUMNS:
                 members += self._fit_patterns(members)
         return members
 
@@ -219,7 +219,7 @@ class _Ensemble:
             ),
             "reconstruction": {Member.KNN} | _COUNTING,
         }.get(view, set())
-        if columns > MOST_COLUMNS:
+        if columns > MAX_COLUMNS:
             left_out = left_out | {*_TREES, Member.KNN}
         fit = self.rows.fit
         if len(fit.labels) == fit.total:  # no two rows are equal

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Floats, Role
 from fairbench.auditing.axes import image_axes
-from fairbench.auditing.config import DECODED_DECIMALS, MOST_COLUMNS, AuditConfig
+from fairbench.auditing.config import DECODED_DECIMALS, MAX_COLUMNS, AuditConfig
 from fairbench.auditing.ensemble import audit, paper_audit
 from fairbench.auditing.largest_distortion import largest_distortions
 from fairbench.auditing.sample import AuditSample
@@ -52,7 +52,7 @@ def audit_reference(
     x, auditor_seed = z[Role.AUDITOR_TRAIN], derive_seed(seed, "auditors")
     # As where x is released: x is then what a decoder of its own gives, too.
     decoded = None
-    if x.shape[1] <= MOST_COLUMNS:
+    if x.shape[1] <= MAX_COLUMNS:
         decoded = {role: rows.round(DECODED_DECIMALS) for role, rows in z.items()}
     elif (image := data.info.architecture.image) is not None:
         project = image_axes(x, image).project

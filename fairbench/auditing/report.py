@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 _INDENT = 12
 
-_MOST_GROUPS = 8
+_MAX_GROUPS = 8
 """Most groups that are listed by name."""
 
 
@@ -239,9 +239,9 @@ class AuditReport:
         train, validation, test = self.rows.values()
         total = sum(self.groups.values())
         named = sorted(self.groups.items(), key=lambda item: -item[1])
-        shares = [f"{name} {count / total:.1%}" for name, count in named[:_MOST_GROUPS]]
-        if len(named) > _MOST_GROUPS:
-            shares.append(f"and {len(named) - _MOST_GROUPS} smaller")
+        shares = [f"{name} {count / total:.1%}" for name, count in named[:_MAX_GROUPS]]
+        if len(named) > _MAX_GROUPS:
+            shares.append(f"and {len(named) - _MAX_GROUPS} smaller")
         columns = "1 column" if self.columns == 1 else f"{self.columns:,} columns"
         return [
             *_wrapped("z", f"{train + validation + test:,} rows, {columns}"),

@@ -31,13 +31,13 @@ _SHARES = (8, 4, 2, 1)
 """One in so many rows."""
 _REPEATS = 2
 """Disjoint parts of the rows that are fitted for each share."""
-_FEWEST_ROWS = 320
+_MIN_ROWS = 320
 """Rows of the auditor training set from which on an eighth of them is tried."""
 _RATIOS = np.concatenate([[0.0], np.geomspace(0.01, 1.0, 60)])
 """Candidates of m, as shares of all rows: at most twice what all rows read is extrapolated, since
 parts read too little where a tenth of them is too few to calibrate with."""
 _RESAMPLES = 200
-_LEAST, _LEAST_SHARE = 0.005, 0.1
+_MIN_EXCESS, _MIN_EXCESS_SHARE = 0.005, 0.1
 """Nats, and share of the estimate, by which the extrapolation must exceed it to be reported."""
 
 Array = npt.NDArray[np.float64]
@@ -64,7 +64,7 @@ def extrapolate(
         Of the test rows, draw after draw, by the auditor that the whole ensemble chose. Its I(Z;S)
         is the reading; the extrapolation is never below it.
     """
-    if len(sample.labels[Role.AUDITOR_TRAIN]) < _FEWEST_ROWS:
+    if len(sample.labels[Role.AUDITOR_TRAIN]) < _MIN_ROWS:
         return None
     curve = _curve(sample, config, seed)
     test = sample.labels[Role.TEST]
@@ -80,7 +80,8 @@ def extrapolate(
         extrapolated=max(reading, limit),
         low=max(reading, low),
         high=max(reading, high),
-        needs_more_rows=least_gap > 0 and limit - reading > max(_LEAST, _LEAST_SHARE * reading),
+        needs_more_rows=least_gap > 0
+        and limit - reading > max(_MIN_EXCESS, _MIN_EXCESS_SHARE * reading),
     )
 
 

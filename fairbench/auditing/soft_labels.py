@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
-from fairbench.auditing.config import MOST_COLUMNS
+from fairbench.auditing.config import MAX_COLUMNS
 from fairbench.data.prepared import Prepared
 
 _ROUNDS = 200
@@ -25,7 +25,7 @@ _FOLDS = 5
 def has_soft_labels(data: Prepared) -> bool:
     """Whether soft labels are estimated: not of images, nor where x is of one group alone."""
     train = data.roles[Role.ENCODER_TRAIN]
-    if train.pixels is not None or train.stored.shape[1] > MOST_COLUMNS:
+    if train.pixels is not None or train.stored.shape[1] > MAX_COLUMNS:
         return False
     return len(np.unique(train.s)) > 1
 

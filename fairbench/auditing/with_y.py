@@ -14,7 +14,7 @@ import numpy as np
 from fairbench.api import Floats, Ints, Role
 from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.auditors.views import standardised
-from fairbench.auditing.config import MOST_COLUMNS, AuditConfig
+from fairbench.auditing.config import MAX_COLUMNS, AuditConfig
 from fairbench.auditing.ensemble import AuditorPredictions
 from fairbench.auditing.members import fit_boosted_trees
 from fairbench.auditing.sample import AuditSample
@@ -44,7 +44,7 @@ def estimate_with_y(
     }
     of_y = _shares(s, y, groups)
     scores = [of_z]
-    if sample.z[Role.TEST].shape[1] <= MOST_COLUMNS:
+    if sample.z[Role.TEST].shape[1] <= MAX_COLUMNS:
         scores.append(_trees(sample, y, config, seed))
     inputs = {
         role: _products([score[role] for score in scores], y[role], _classes(y)) for role in _ROLES

@@ -27,7 +27,7 @@ from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.report.format import format_cell, format_count, format_share
 from fairbench.report.headings import HEADINGS
-from fairbench.stats.across import LEAST_SOURCES
+from fairbench.stats.across import MIN_SOURCES
 
 _WIDTH = 80
 
@@ -144,8 +144,8 @@ def _words(measure: str) -> str:
 
 def _notes(verdict: Verdict) -> list[str]:
     sources = verdict.source_count
-    few = f"no intervals below {LEAST_SOURCES} sources"
-    ends = few if sources < LEAST_SOURCES else "with 95% intervals"
+    few = f"no intervals below {MIN_SOURCES} sources"
+    ends = few if sources < MIN_SOURCES else "with 95% intervals"
     notes = [f"Mean ranks over tables by weight, {ends}."]
     if sources < len(verdict.tables):
         notes.append(

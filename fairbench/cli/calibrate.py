@@ -31,7 +31,7 @@ _COLUMNS = {
     "blend": Member.BLEND,
 }
 """Headings of the table; each auditor's best view on the validation set is shown."""
-_FEWEST_ROWS = 100
+_MIN_ROWS = 100
 
 
 def calibrate_command(
@@ -113,7 +113,7 @@ def calibrate(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bo
     for name in names or ():
         if name not in CHANNELS:
             raise UnknownNameError("channel", name, CHANNELS)
-    for what, value, least in (("rows", rows, _FEWEST_ROWS), ("seeds", seeds, 1)):
+    for what, value, least in (("rows", rows, _MIN_ROWS), ("seeds", seeds, 1)):
         if value < least:
             raise ConfigError(f"--{what} is {value}.", f"Give {least} or more.")
     from fairbench.auditing.validation.calibrate import audit_channel

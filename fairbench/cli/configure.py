@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 from pydantic import BaseModel
 
-from fairbench.config import LABEL, LONGEST_LABEL, NOT_IN_LABEL, RunConfig, split_names
+from fairbench.config import LABEL, MAX_LABEL_LENGTH, NOT_IN_LABEL, RunConfig, split_names
 from fairbench.errors import ConfigError
 from fairbench.files.yaml_mapping import read_yaml
 
 if TYPE_CHECKING:
     from fairbench.registry import Registry
 
-MOST_SEEDS = 1000
+MAX_SEEDS = 1000
 """Most seeds of one run; more is a slip of the finger."""
 
 
@@ -30,8 +30,8 @@ def chosen_seeds(
     if seeds is not None:
         if seeds < 1:
             raise ConfigError(f"--seeds {seeds}: at least one seed is needed.", "Try --seeds 1.")
-        if seeds > MOST_SEEDS:
-            raise ConfigError(f"--seeds {seeds}: at most {MOST_SEEDS:,} in one run.")
+        if seeds > MAX_SEEDS:
+            raise ConfigError(f"--seeds {seeds}: at most {MAX_SEEDS:,} in one run.")
         return tuple(range(first, first + seeds))
     if seed_list is not None:
         parts = split_names(seed_list)
@@ -69,11 +69,15 @@ def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:
 
 def _label(file: Path, given: object) -> str:
     if given is None:
-        return re.sub(NOT_IN_LABEL, "-", file.stem)[:LONGEST_LABEL]
-    if not isinstance(given, str) or not re.fullmatch(LABEL, given) or len(given) > LONGEST_LABEL:
+        return re.sub(NOT_IN_LABEL, "-", file.stem)[:MAX_LABEL_LENGTH]
+    if (
+        not isinstance(given, str)
+        or not re.fullmatch(LABEL, given)
+        or len(given) > MAX_LABEL_LENGTH
+    ):
         raise ConfigError(
             f"--params {file}: {given!r} is no label.",
-            f"At most {LONGEST_LABEL} letters, digits, spaces, and the signs . - + _",
+            f"At most {MAX_LABEL_LENGTH} letters, digits, spaces, and the signs . - + _",
         )
     return given
 

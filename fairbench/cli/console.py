@@ -21,7 +21,7 @@ from fairbench.metrics.rows import DEFAULT, named
 from fairbench.report.format import format_cell, format_interval
 from fairbench.report.headings import NOT_REPLICATED, SHIFT, TERMINAL, headed
 from fairbench.report.verdicts import describe_tests
-from fairbench.stats.intervals import LEAST_P
+from fairbench.stats.intervals import MIN_P
 
 if TYPE_CHECKING:
     from fairbench.leaderboard.build import Tables
@@ -88,7 +88,7 @@ _OPTIONAL = (
 _PARAMS_WIDTH = 20
 """Characters of hyperparameters, at least; longer ones are folded."""
 _PADDING = 2
-_MOST_NAMES = 12
+_MAX_NAMES = 12
 """Methods that a note names one by one."""
 _NO_RANKS = "Not replicated: {what} One split gives no ranks; --splits 5 gives them."
 
@@ -255,7 +255,7 @@ def notes_below(members: Sequence[LeaderboardRow]) -> list[str]:
         notes.append("interval reaches 0. That may be noise: there is nothing to divide by.")
     for origin in sorted({row.origin for row in members if row.origin}):
         names = list(dict.fromkeys(row.method for row in members if row.origin == origin))
-        what = ", ".join(names) if len(names) <= _MOST_NAMES else f"{len(names)} methods"
+        what = ", ".join(names) if len(names) <= _MAX_NAMES else f"{len(names)} methods"
         line = f"Imported from {origin}, not made here: {what}."
         notes += textwrap.wrap(line, 80, subsequent_indent="  ")
     return notes
@@ -293,7 +293,7 @@ def show_comparison(title: str, comparison: MethodComparison) -> None:
         over = "test rows, and over seeds"
     out.print(
         f"  difference {gap:+.4f} [{low:+.4f}, {high:+.4f}], "
-        f"p {'=' if p > LEAST_P else '<='} {p:.2g}, paired over {over}",
+        f"p {'=' if p > MIN_P else '<='} {p:.2g}, paired over {over}",
         markup=False,
     )
 

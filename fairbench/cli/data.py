@@ -23,10 +23,10 @@ from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
 from fairbench.stats.scores import entropy
 
-MOST_COLUMNS = 80
+MAX_COLUMNS = 80
 """Most columns of X that are listed one by one."""
 
-MOST_CELLS = 20_000_000
+MAX_CELLS = 20_000_000
 """Most rows times columns that boosted trees are trained on; of larger tables, the first rows."""
 
 
@@ -177,7 +177,7 @@ def _describe_information(data: Prepared) -> None:
     from fairbench.stats.scores import information, mix_in_prior
 
     train, test = data.roles[Role.AUDITOR_TRAIN], data.roles[Role.TEST]
-    rows = max(1, MOST_CELLS // train.x.shape[1])
+    rows = max(1, MAX_CELLS // train.x.shape[1])
     classes = len(data.info.groups)
     # Not the first rows: tables are often sorted.
     fit, held = (_sample(len(part.s), rows) for part in (train, test))
@@ -238,7 +238,7 @@ def _describe_columns(data: Prepared) -> None:
     coded = ", one-hot" if len(places) < len(features) else ""
     out.print(f"\nX: {len(places):,} columns{coded} ({len(features):,} numbers per row)")
     rows = []
-    for source, where in list(places.items())[:MOST_COLUMNS]:
+    for source, where in list(places.items())[:MAX_COLUMNS]:
         feature = features[where[0]]
         if feature.categories:
             rows.append([source, "category", f"{len(feature.categories):,}"])
@@ -246,5 +246,5 @@ def _describe_columns(data: Prepared) -> None:
             column = np.concatenate([part.x[:, where[0]] for part in data.roles.values()])
             rows.append([source, "number", f"{len(np.unique(column)):,}"])
     show_columns(["column", "type", "values"], rows, words=2)
-    if len(places) > MOST_COLUMNS:
-        out.print(f"... and {len(places) - MOST_COLUMNS:,} more.")
+    if len(places) > MAX_COLUMNS:
+        out.print(f"... and {len(places) - MAX_COLUMNS:,} more.")

@@ -36,7 +36,7 @@ LIKELY_SENSITIVE = ("sex", "gender", "race", "ethnicity", "religion", "age", "na
 LIKELY_LABELS = ("label", "target", "class", "outcome", "income", "y", "default", "two_year_recid")
 """Names proposed for Y on a terminal; else the last column."""
 
-_MOST_NAMES = 60
+_MAX_NAMES = 60
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def ask_missing(frame: pd.DataFrame, options: CardOptions, table: Path) -> CardO
             f"{missing} missing, and there is no terminal to ask on.",
             f"As in: fairbench data new {shlex.quote(str(table))} --sensitive sex,race "
             "--label 'income:>50K'. "
-            f"Columns: {', '.join(str(name) for name in frame.columns[:_MOST_NAMES])}",
+            f"Columns: {', '.join(str(name) for name in frame.columns[:_MAX_NAMES])}",
         )
     _show_table(frame, options.decimal)
     if options.sensitive is None:

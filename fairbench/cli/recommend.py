@@ -39,7 +39,7 @@ _LEVEL = 0.05
 
 _RUNNERS_UP = 5
 
-_LEAST_ADVANTAGE = 0.005
+_MIN_ADVANTAGE = 0.005
 """Accuracy by which a classifier must beat the largest class not to be warned of."""
 
 
@@ -205,7 +205,7 @@ def _warnings(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) -> 
         )
     reference = candidates.reference.figures if candidates.reference else {}
     accuracy, constant = chosen.figures.get("accuracy_y"), reference.get("accuracy_y_constant")
-    if accuracy is not None and constant is not None and accuracy < constant + _LEAST_ADVANTAGE:
+    if accuracy is not None and constant is not None and accuracy < constant + _MIN_ADVANTAGE:
         warnings.append(
             f"Its A_y is hardly that of always predicting the largest class, {constant:.3f}."
         )

@@ -30,7 +30,7 @@ from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
 from fairbench.training.device import cores, resolve_device
 
-_MOST_LINES = 60
+_MAX_LINES = 60
 """Jobs that a dry run prints one by one."""
 
 
@@ -130,7 +130,7 @@ def _show_jobs(jobs: Sequence[Job], run: TrainingRun, workers: int) -> None:
 
 def _job_lines(jobs: Sequence[Job]) -> Iterator[str]:
     """A line each; of many jobs one for all fits of a method on a dataset."""
-    if len(jobs) <= _MOST_LINES:
+    if len(jobs) <= _MAX_LINES:
         for job in jobs:
             yield f"{job.title}: about {format_seconds(job.estimate)}"
         return

@@ -21,7 +21,7 @@ from fairbench.errors import DataError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_CLASSES = 100
+MAX_CLASSES = 100
 """Most groups of s, or classes of a task: more are a number that has not been cut into ranges."""
 
 _WHOLE = 2**24
@@ -232,9 +232,9 @@ def _coded_classes(values: np.ndarray, name: str) -> tuple[tuple[str, ...], Ints
         raise DataError(
             f"{name} has only one value, {str(names[0])!r}: there is nothing to predict."
         )
-    if len(names) > MOST_CLASSES:
+    if len(names) > MAX_CLASSES:
         raise DataError(
-            f"{name} has {len(names):,} distinct values, and at most {MOST_CLASSES} are possible: "
+            f"{name} has {len(names):,} distinct values, and at most {MAX_CLASSES} are possible: "
             f"merge them, or cut a quantity into ranges, as in np.digitize({name}, [25, 45])."
         )
     return tuple(str(text) for text in names), codes.reshape(-1).astype(np.int64)

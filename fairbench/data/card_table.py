@@ -27,10 +27,10 @@ from fairbench.errors import DataError, nearest
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_NUMBERS = 10
+MAX_NUMBERS = 10
 """Most distinct numbers that can be groups or classes as they are."""
 
-MOST_CLASSES = 50
+MAX_CLASSES = 50
 """Most classes of a label."""
 
 _OUTSIDE_X = ("sensitive", "labels", "unseen", "domains", "test")
@@ -237,7 +237,7 @@ def _classes(
                 )
         y = np.asarray(values.isin(label.positive), dtype=np.int64)
     else:
-        if many_numbers(column, decimal) or values.nunique() > MOST_CLASSES:
+        if many_numbers(column, decimal) or values.nunique() > MAX_CLASSES:
             raise DataError(
                 f"{where}: the label {name!r} has {values.nunique():,} distinct values.",
                 "Name those of class 1 in the card, under `labels`: {column: "
@@ -258,4 +258,4 @@ def _classes(
 
 def many_numbers(column: pd.Series, decimal: Decimal = ".") -> bool:
     """Return whether a column holds too many distinct numbers to be groups or classes as it is."""
-    return guess_kind(column, decimal) is ColumnKind.NUMBER and column.nunique() > MOST_NUMBERS
+    return guess_kind(column, decimal) is ColumnKind.NUMBER and column.nunique() > MAX_NUMBERS

@@ -41,7 +41,7 @@ class Notation(enum.StrEnum):
     """``$31,987`` or ``9.7%``."""
 
 
-_MOST_SHOWN = 4
+_MAX_SHOWN = 4
 """Further values that an error quotes."""
 
 _COMMA = r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"
@@ -136,7 +136,7 @@ def numbers(
     bad = np.flatnonzero(~np.isfinite(parsed))
     if len(bad):
         value, *others = dict.fromkeys(map(str, column.iloc[bad]))
-        shown = ", ".join(map(repr, others[:_MOST_SHOWN])) + ", ..." * (len(others) > _MOST_SHOWN)
+        shown = ", ".join(map(repr, others[:_MAX_SHOWN])) + ", ..." * (len(others) > _MAX_SHOWN)
         more = f" ({len(bad)} such rows{f'; also {shown}' if others else ''})"
         raise DataError(
             f"{where}, row {column.index[bad[0]] + 1}: the column {str(column.name)!r} of numbers "

@@ -23,7 +23,7 @@ SEPARATORS = (",", ";", "\t", "|", " ")
 """Separators that are tried, in this order, where none is declared."""
 
 _SNIFFED_ROWS = 50
-_FEWEST_NUMBERED = 3
+_MIN_NUMBERED = 3
 """Columns from which on a first line 0,1,2,... may be the names that pandas gives to columns."""
 
 
@@ -70,7 +70,7 @@ def _holds_names(first: list[str], rest: list[list[str]]) -> bool:
         _is_word(name) and cells and all(map(is_number, cells)) for name, cells in filled
     ):
         return True
-    if len(first) < _FEWEST_NUMBERED or first != [str(i) for i in range(len(first))]:
+    if len(first) < _MIN_NUMBERED or first != [str(i) for i in range(len(first))]:
         return False
     return not all(float(c).is_integer() for _, cells in filled for c in cells if is_number(c))
 

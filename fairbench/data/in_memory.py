@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench.api import Ints
-from fairbench.data.array_checks import MOST_CLASSES
+from fairbench.data.array_checks import MAX_CLASSES
 from fairbench.data.column_values import texts
 from fairbench.data.prepare import coded
 from fairbench.data.preprocessing import Preprocessing, mean_and_scale, most_common_categories
@@ -98,9 +98,9 @@ def groups_of(s: Any, rows: int) -> tuple[tuple[str, ...], Ints]:
     names, codes = np.unique(_labels(s, rows), return_inverse=True)
     if len(names) < 2:
         raise InputError(f"s has only one group, {str(names[0])!r}: there is nothing to hide.")
-    if len(names) > MOST_CLASSES:
+    if len(names) > MAX_CLASSES:
         raise InputError(
-            f"s has {len(names):,} distinct values, and at most {MOST_CLASSES} are possible.",
+            f"s has {len(names):,} distinct values, and at most {MAX_CLASSES} are possible.",
             "Merge groups, or cut a quantity into ranges, as in np.digitize(s, [25, 45]).",
         )
     return tuple(str(name) for name in names), codes.reshape(-1).astype(np.int64)

@@ -16,7 +16,7 @@ TEST_SHARE = 1 / 3
 SHARES = {Role.ENCODER_TRAIN: 0.5, Role.AUDITOR_TRAIN: 0.3, Role.VALIDATION: 0.2}
 """Shares of the other rows."""
 
-LEAST_ROWS = 5
+MIN_ROWS = 5
 """Fewest rows of a group in the auditor training set, of which some are held out."""
 
 SPLIT_SEED = 20_211
@@ -56,7 +56,7 @@ def assign_roles(
             roles[role] = np.sort(parts[0])
     for role, rows in roles.items():
         counts = np.bincount(table.s[rows], minlength=len(table.groups))
-        least = LEAST_ROWS if role is Role.AUDITOR_TRAIN else 1
+        least = MIN_ROWS if role is Role.AUDITOR_TRAIN else 1
         if (counts < least).any():
             group = table.groups[int(np.argmin(counts))]
             total = int((table.s == table.groups.index(group)).sum())

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Self
 
-from fairbench.config import MOST_FOLDS
+from fairbench.config import MAX_FOLDS
 from fairbench.errors import DataError
 
 
@@ -35,7 +35,7 @@ class Split:
     def parse(cls, name: str) -> Self:
         """Return the split of a name; DataError where it is none."""
         match = re.fullmatch(r"fold (\d+) of (\d+)", name)
-        if match and 1 <= int(match[1]) <= int(match[2]) <= MOST_FOLDS:
+        if match and 1 <= int(match[1]) <= int(match[2]) <= MAX_FOLDS:
             return cls(int(match[1]), int(match[2]))
         if name != OFFICIAL.name:
             raise DataError(f"{name!r} is no split.", "Splits are 'official' or 'fold 1 of 5'.")

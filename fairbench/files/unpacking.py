@@ -15,20 +15,20 @@ from typing import IO, Any
 
 import numpy as np
 
-MOST_RATIO = 100
+MAX_RATIO = 100
 """Unpacked bytes per packed byte beyond which a large file is refused: numbers reach 30."""
 
 ALWAYS = 2**28
 """Bytes that any file may unpack to: 256 MB."""
 
 
-MOST_LINES = 2_000_000
+MAX_LINES = 2_000_000
 """Lines of a text file: reading empty ones by the hundred million takes minutes."""
 
 
 def most_unpacked(packed: int) -> int:
     """Return the bytes that a compressed file of a size may unpack to."""
-    return max(ALWAYS, MOST_RATIO * packed)
+    return max(ALWAYS, MAX_RATIO * packed)
 
 
 def read_lines(path: Path, *, longest: int, most: int | None) -> Iterator[bytes]:
@@ -36,7 +36,7 @@ def read_lines(path: Path, *, longest: int, most: int | None) -> Iterator[bytes]
 
     Never more than a line is in memory. Raises ValueError for a line of more than ``longest``
     bytes, or a file of more than ``most`` (a compressed one: of more than its size allows), or of
-    more than MOST_LINES lines. ``most`` None: any size, and any number of lines.
+    more than MAX_LINES lines. ``most`` None: any size, and any number of lines.
     Raises OSError, EOFError or zlib.error for a file that cannot be read.
     """
     limit = math.inf if most is None else most
@@ -50,8 +50,8 @@ def read_lines(path: Path, *, longest: int, most: int | None) -> Iterator[bytes]
             total += len(line)
             if len(line) > longest:
                 raise ValueError(f"line {number} is longer than {longest:,} bytes")
-            if most is not None and number > MOST_LINES:
-                raise ValueError(f"it has more than {MOST_LINES:,} lines")
+            if most is not None and number > MAX_LINES:
+                raise ValueError(f"it has more than {MAX_LINES:,} lines")
             if total > limit:
                 raise ValueError(f"it unpacks to more than {limit:,.0f} bytes (line {number})")
             yield line

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 SUFFIX = ".board"
 
-MOST_BYTES, MOST_ROWS = 2**26, 200_000
+MAX_BYTES, MAX_ROWS = 2**26, 200_000
 """Unpacked bytes of a table (64 MiB), and its rows: far more than any board has."""
 
 _INFO = "board.json"
@@ -181,8 +181,8 @@ def from_bytes(content: bytes) -> Board:
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:
-    if archive.getinfo(name).file_size > MOST_BYTES:
-        raise ValueError(f"{name} has more than {MOST_BYTES:,} bytes")
+    if archive.getinfo(name).file_size > MAX_BYTES:
+        raise ValueError(f"{name} has more than {MAX_BYTES:,} bytes")
     return archive.read(name)
 
 
@@ -192,8 +192,8 @@ def _rows(content: bytes) -> list[dict[str, Any]]:
     file = pq.ParquetFile(io.BytesIO(content))
     groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
     size = sum(group.total_byte_size for group in groups)
-    if file.metadata.num_rows > MOST_ROWS or size > MOST_BYTES:
-        raise ValueError(f"a table has more than {MOST_ROWS:,} rows or {MOST_BYTES:,} bytes")
+    if file.metadata.num_rows > MAX_ROWS or size > MAX_BYTES:
+        raise ValueError(f"a table has more than {MAX_ROWS:,} rows or {MAX_BYTES:,} bytes")
     rows: list[dict[str, Any]] = file.read().to_pylist()
     return rows
 

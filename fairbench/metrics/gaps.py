@@ -19,7 +19,7 @@ from fairbench.api.metric import Metric, PointEvaluation, Prediction
 GAPS = ("demographic_parity_gap", "equalized_odds_gap", "equal_opportunity_gap")
 """Columns, in the order of :func:`gaps_of`."""
 
-LEAST_ROWS = 30
+MIN_ROWS = 30
 """Fewest rows of a rate that counts: with fewer, its standard error can exceed .09. Which rates are
 left out depends on the dataset alone, so that methods are compared on the same ones."""
 
@@ -69,7 +69,7 @@ def gaps_of(
     ``s (n,)``: groups of the predicted rows. ``draws``: draws of each row of the dataset; they do
     not count as further rows.
     """
-    least = LEAST_ROWS * draws
+    least = MIN_ROWS * draws
     predicted, y = prediction.probabilities.argmax(axis=1), prediction.labels
     binary = prediction.probabilities.shape[1] == 2
     return (

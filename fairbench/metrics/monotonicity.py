@@ -9,7 +9,7 @@ import numpy as np
 
 from fairbench.api.metric import CurveEvaluation, Metric
 
-_LEAST_POINTS = 3
+_MIN_POINTS = 3
 
 
 class Monotonicity(Metric):
@@ -33,7 +33,7 @@ class Monotonicity(Metric):
         from scipy.stats import kendalltau
 
         points = evaluation.points
-        if len(points) < _LEAST_POINTS:
+        if len(points) < _MIN_POINTS:
             return {"monotonicity": None}
         order = np.arange(len(points))
         correlations = [

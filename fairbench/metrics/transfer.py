@@ -21,7 +21,7 @@ TEST, VALIDATION = "transfer_accuracy_", "transfer_validation_"
 CONSTANT = {TEST: "transfer_constant_", VALIDATION: "transfer_constant_validation_"}
 """Starts of a reference's accuracies of a constant guess."""
 
-LEAST_GAIN = 0.01
+MIN_GAIN = 0.01
 """Accuracy by which x must beat a constant guess, or a task tells methods apart by noise alone."""
 
 
@@ -94,7 +94,7 @@ def relative_transfer(
 ) -> list[float]:
     """Return a point's accuracy on each unseen task, 0 for a constant guess and 1 for x.
 
-    Tasks on which x beats a constant guess by less than :data:`LEAST_GAIN` on the test set are left
+    Tasks on which x beats a constant guess by less than :data:`MIN_GAIN` on the test set are left
     out. ``of``: :data:`TEST` or :data:`VALIDATION`. Empty where nothing was measured.
     """
     shares = []
@@ -103,10 +103,10 @@ def relative_transfer(
         reached = figures.get(f"{of}{task}")
         if task == name or reached is None:
             continue
-        if accuracy_of_x - reference[f"{CONSTANT[TEST]}{task}"] < LEAST_GAIN:
+        if accuracy_of_x - reference[f"{CONSTANT[TEST]}{task}"] < MIN_GAIN:
             continue
         constant = reference[f"{CONSTANT[of]}{task}"]
-        gain = max(reference[f"{of}{task}"] - constant, LEAST_GAIN)
+        gain = max(reference[f"{of}{task}"] - constant, MIN_GAIN)
         shares.append((reached - constant) / gain)
     return shares
 

@@ -24,13 +24,13 @@ from fairbench.store.records import UnitRecord
 Bits = npt.NDArray[np.int8]
 """``(n, k, bits)``: 0, 1, or -1 where masked."""
 
-_MOST_FEATURES = 3
+_MAX_FEATURES = 3
 """Features that a sentence names."""
 
-_LEAST_CORRELATION = 0.1
+_MIN_CORRELATION = 0.1
 """Correlation below which a sentence does not name a feature."""
 
-_LEAST_BITS = 0.005
+_MIN_BITS = 0.005
 """Bits per row below which a step is said to release none."""
 
 _EXAMPLE = "Explain a single-shot method with bits, such as sofair."
@@ -82,8 +82,8 @@ class Step:
     def sentence(self, i_before: float | None, i_after: float | None) -> str:
         """Describe the step, with I(Z;S) in nats at both points where they were audited."""
         order = sorted(self.correlation, key=lambda name: -self.correlation[name])
-        named = [n for n in order[:_MOST_FEATURES] if self.correlation[n] >= _LEAST_CORRELATION]
-        released = self.bits >= _LEAST_BITS
+        named = [n for n in order[:_MAX_FEATURES] if self.correlation[n] >= _MIN_CORRELATION]
+        released = self.bits >= _MIN_BITS
         gained = f"{self.bits:.2f} more bits per row" if released else "hardly any more bits"
         what = ", ".join(f"{name} ({self.correlation[name]:.2f})" for name in named)
         correlated = f"; they correlate with {what}" if named and released else ""

@@ -16,7 +16,7 @@ from fairbench.models.select import first_split, resolve_dataset
 from fairbench.registry import Registry
 from fairbench.store.records import ReferenceRecord
 
-_LEAST_LEVEL = 1e-9
+_MIN_LEVEL = 1e-9
 """Below, 1 - level / candidates could be rounded to 1: a certificate that never fails."""
 
 
@@ -77,11 +77,11 @@ class RecommendQuery:
     def __post_init__(self) -> None:
         if not 0 < self.level < 1:
             raise ConfigError(f"--level {self.level:g}: it is a probability, such as .05.")
-        if self.level < _LEAST_LEVEL:
+        if self.level < _MIN_LEVEL:
             raise ConfigError(
                 f"--level {self.level:g} cannot be told apart from 0, a certificate that never "
                 "fails.",
-                f"The least is {_LEAST_LEVEL:g}.",
+                f"The least is {_MIN_LEVEL:g}.",
             )
 
 

@@ -18,7 +18,7 @@ from fairbench.runs.point_arrays import PICTURES, ArrayName, Kind
 from fairbench.store import files
 from fairbench.store.records import UnitRecord
 
-MOST_SETTINGS = 8
+MAX_SETTINGS = 8
 """Settings of a curve that are shown, ends included."""
 
 Pictures = npt.NDArray[np.uint8]
@@ -90,7 +90,7 @@ def _read_curve(
         first_error, last_error = (_error(originals, settings[i].own) for i in (0, -1))
         if first_error > last_error:
             settings.reverse()
-    chosen = np.unique(np.linspace(0, len(settings) - 1, MOST_SETTINGS).round().astype(int))
+    chosen = np.unique(np.linspace(0, len(settings) - 1, MAX_SETTINGS).round().astype(int))
     name = first.label or (None if first.params_label == DEFAULT else first.params_label)
     return Reconstructed(
         first.method,

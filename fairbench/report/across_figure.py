@@ -23,7 +23,7 @@ _LINE = 0.26
 """Height of a row, inches."""
 
 _GRID = 200
-_MOST_LINES = 8
+_MAX_LINES = 8
 """Rows in the panel of profiles: the best of the best families, and the reference."""
 
 
@@ -65,7 +65,7 @@ def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None
 
 
 def _draw_profiles(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None:
-    shown = list(verdict.families[:_MOST_LINES])
+    shown = list(verdict.families[:_MAX_LINES])
     reference = [k for k, row in enumerate(verdict.rows) if row.method == verdict.reference]
     shown += [k for k in reference[:1] if k not in shown]
     runs = [of_table[shown] for of_table in verdict.runs]

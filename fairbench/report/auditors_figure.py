@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _LABELS, _CELL, _LINE = 2.5, 0.66, 0.23
 """Inches: room for the names of auditors, width of a column, height of a row."""
 
-_MOST_METHODS = 9
+_MAX_METHODS = 9
 """Columns side by side, so that the figure is readable at the width of a page."""
 
 
@@ -76,7 +76,7 @@ def _blocks(panel: Panel, summaries: Sequence[AuditorSummary]) -> Iterator[_Bloc
     heads = tuple(dict.fromkeys((one.view, one.auditor) for one in own))
     cells = {(one.variant, (one.view, one.auditor)): one for one in own}
     # Blocks of about equal width.
-    count = max(1, math.ceil(len(variants) / _MOST_METHODS))
+    count = max(1, math.ceil(len(variants) / _MAX_METHODS))
     width = math.ceil(len(variants) / count) or 1
     starts = range(0, max(len(variants), 1), width)
     for start in starts:

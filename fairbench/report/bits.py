@@ -19,7 +19,7 @@ _LINE = 0.13
 _MASKED = 0.01
 """Share of rows below which a bit counts as masked: its disparity says nothing."""
 
-_MOST_FEATURES = 20
+_MAX_FEATURES = 20
 """Rows of the correlation figure: those that ever correlate most."""
 
 
@@ -72,7 +72,7 @@ def bits_figure(tables: Sequence[BitTable], title: str) -> Figure:
 def information_figure(steps: Sequence[Step], title: str) -> Figure:
     """Draw what new bits correlate with as the constraint loosens, from left to right."""
     features = sorted(steps[0].correlation, key=lambda f: -max(s.correlation[f] for s in steps))
-    features = features[:_MOST_FEATURES]
+    features = features[:_MAX_FEATURES]
     grid = np.array([[step.correlation[name] for step in steps] for name in features])
     with styled():
         figure = new_figure(0.42 * len(steps) + 2.6, 0.26 * len(features) + 1.6)

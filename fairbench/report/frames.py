@@ -34,13 +34,13 @@ _FEW = 3
 _WRAP = 105
 """Characters of a line of notes."""
 
-_MOST_SHORTFALLS = 4
+_MAX_SHORTFALLS = 4
 """Rows that are not complete whose missing points are told below a figure."""
 
 _LINE = 0.18
 """Height of a line of a legend, inches: a panel is as tall as its legend, or that runs over."""
 
-_MOST_ROWS = 7
+_MAX_ROWS = 7
 """Rows beside baselines that one frame holds; of more there are small frames, one per family."""
 
 _COLUMNS, _SMALL_HEIGHT = 3, 2.3
@@ -88,13 +88,13 @@ def _frames(panel: Panel) -> list[Frame]:
     if panel.highlighted:
         own = [row.variant for row in panel.rows if row.method in panel.highlighted]
         return [Frame(panel.title, frozenset([*own, *nearest]))]
-    if len(methods) <= _MOST_ROWS:
+    if len(methods) <= _MAX_ROWS:
         return [Frame(panel.title, frozenset(row.variant for row in panel.rows))]
     families: dict[str, list[LeaderboardRow]] = {}
     for row in methods:
         families.setdefault(panel.identities.family(row.method), []).append(row)
     # Rows are in the order of the leaderboard, so the first of a family is its best.
-    best = [rows[0] for rows in families.values()][: _MOST_ROWS - 1]
+    best = [rows[0] for rows in families.values()][: _MAX_ROWS - 1]
     groups = [(f"the best of {len(best)} families", best), *families.items()]
     if baselines:
         groups.append(("baselines", baselines))
@@ -228,7 +228,7 @@ def _note_lines(panel: Panel, several: str) -> list[str]:
 
 def shortfall_notes(lines: Sequence[str]) -> list[str]:
     """Return what is said of rows that are not complete; of many, only their names."""
-    if len(lines) <= _MOST_SHORTFALLS:
+    if len(lines) <= _MAX_SHORTFALLS:
         return [f"Not complete: {line}." for line in lines]
     names = ", ".join(line.partition(":")[0] for line in lines)
     return [f"Not complete (fairbench status says what is missing): {names}."]

@@ -16,11 +16,11 @@ from fairbench.runs.plugin_values import ContractError
 DEFAULT_POINTS = 16
 """Points at which a single-shot curve is read; both AUFDCs use them."""
 
-_MOST_CELLS = 2_000_000
+_MAX_CELLS = 2_000_000
 """Rows of all roles times features used to find them: of images some 500 do, for a forward pass of
 all validation rows at 65 settings would take longer than the training."""
 
-_MOST_ROWS = 2_000
+_MAX_ROWS = 2_000
 """Rows of a role used to find them: the same ones at each setting, so differences have little
 noise."""
 
@@ -116,7 +116,7 @@ class _MixedRows:
     ) -> _MixedRows:
         x = features[Role.VALIDATION]
         roles = len(AUDIT_ROLES)
-        every = max(1, roles * x.size // _MOST_CELLS, len(x) // _MOST_ROWS)
+        every = max(1, roles * x.size // _MAX_CELLS, len(x) // _MAX_ROWS)
         most = len(x[::every])
         steps = {
             role: every if role is Role.VALIDATION else max(1, -(-len(features[role]) // most))

@@ -22,7 +22,7 @@ from fairbench.api import Floats, Ints
 from fairbench.api.method import Representation
 from fairbench.auditing.auditors.samples import opaque
 from fairbench.auditing.axes import image_axes, principal_axes
-from fairbench.auditing.config import DECODED_DECIMALS, MOST_COLUMNS
+from fairbench.auditing.config import DECODED_DECIMALS, MAX_COLUMNS
 from fairbench.runs.plugin_values import ContractError
 
 _ROWS_FOR_AXES = 4_000
@@ -101,7 +101,7 @@ class GroupDecoder:
             The decoder returned another shape than that of x, or values that are not finite.
         """
         width = features(parts[0][:1]).shape[1]
-        if self.groups * width <= MOST_COLUMNS:
+        if self.groups * width <= MAX_COLUMNS:
             decoded = self._decode(z, s, features, parts, np.hstack)
             if decoded is None:
                 return None
@@ -119,7 +119,7 @@ class GroupDecoder:
 
         def show(by_group: list[Floats]) -> Floats:
             seen = axes(np.hstack(by_group))
-            if seen.shape[1] + width > MOST_COLUMNS:
+            if seen.shape[1] + width > MAX_COLUMNS:
                 return seen
             # Axes lie where reconstructions vary most, be it for a group that few rows are of.
             mean = sum(share * one for share, one in zip(shares, by_group, strict=True))

@@ -17,7 +17,7 @@ from fairbench.stats.seeds import derive_seed
 
 DRAWS = 3
 """Draws of a stochastic encoder that audits see; what is released is one of them."""
-_MOST_DRAWN = 100_000
+_MAX_DRAWN = 100_000
 """Rows of the auditor training set, draws counted: of many rows fewer draws are enough."""
 FRESH_DRAWS = 3
 """Further draws of the auditor training set, for members that gain from them."""
@@ -53,7 +53,7 @@ def drawn_of_stochastic(rows: int, detailed: bool) -> tuple[Draw, ...]:
     ``rows``: of the auditor training set. ``detailed``: whether it is queried repeatedly.
     """
     counts = {
-        Use.AUDITED: int(np.clip(_MOST_DRAWN // rows, 1, DRAWS)),
+        Use.AUDITED: int(np.clip(_MAX_DRAWN // rows, 1, DRAWS)),
         Use.FRESH: FRESH_DRAWS,
         Use.QUERY: max(_QUERIES) if detailed else 0,
     }

@@ -33,10 +33,10 @@ from fairbench.runs.draws import (
 from fairbench.runs.plugin_values import ContractError
 from fairbench.runs.point_arrays import ArrayName, Kind
 
-_MOST_ROWS = 65_536
-_MOST_VALUES = 2**25
+_MAX_ROWS = 65_536
+_MAX_VALUES = 2**25
 """Rows, and values of x, that are encoded at once: for the sake of memory."""
-_WIDE, _MOST_WIDE_ROWS = 1_024, 1_024
+_WIDE, _MAX_WIDE_ROWS = 1_024, 1_024
 """Columns from which on, as of images, so few rows are: they stay in the cache meanwhile."""
 _FURTHER = "further draws"
 """Phase of draws beyond those that audits need; encoding a person does not take so long."""
@@ -175,9 +175,9 @@ def shuffled_parts(rows: RowsToEncode, order: np.random.Generator) -> list[Ints]
 
 def in_parts(numbers: Ints, width: int) -> list[Ints]:
     """Return rows in parts that fit into memory, ``width`` columns of x each."""
-    most = max(1, min(_MOST_ROWS, _MOST_VALUES // width))
+    most = max(1, min(_MAX_ROWS, _MAX_VALUES // width))
     if width >= _WIDE:
-        most = min(most, _MOST_WIDE_ROWS)
+        most = min(most, _MAX_WIDE_ROWS)
     return np.array_split(numbers, -(-len(numbers) // most))
 
 

@@ -35,7 +35,7 @@ _PLAIN_FIT = 8.0
 """Seconds to fit a method that is not trained in steps."""
 _AUDIT = {AuditPreset.STRICT: 10.0, AuditPreset.QUICK: 2.0}
 """Seconds to audit a point, for each ten thousand rows that auditors learn from, on one core."""
-_LEAST_AUDIT = 0.2
+_MIN_AUDIT = 0.2
 """Share of that which even the smallest dataset takes."""
 _STOCHASTIC = 2.0
 """Times as long where z is a sample, of which auditors read several draws."""
@@ -133,6 +133,4 @@ def audit_seconds(
     if data.info.architecture.image is not None:
         times *= _AUDIT_OF_IMAGES
     for_groups = 1 + _PER_GROUP * (len(data.info.groups) - 2)
-    return (
-        _AUDIT[config.preset] * max(_LEAST_AUDIT, rows / 10_000) * for_groups * times * slowness()
-    )
+    return _AUDIT[config.preset] * max(_MIN_AUDIT, rows / 10_000) * for_groups * times * slowness()

@@ -28,7 +28,7 @@ from fairbench.store.records import UnitRecord
 from fairbench.store.text import describe
 from fairbench.training.threads import use_one_thread
 
-MOST_DIFFERING = 0.01
+MAX_DIFFERING = 0.01
 """Share of rows that may have other codes: a code that is rounded may jump on another device."""
 
 _CLOSE, _ROUNDING = 1e-3, 1e-6
@@ -221,7 +221,7 @@ class EncodedAlone:
     @property
     def agrees(self) -> bool:
         """Whether nothing speaks against the encoder: it may be that nothing could be checked."""
-        return not self.failed and (self.differing is None or self.differing <= MOST_DIFFERING)
+        return not self.failed and (self.differing is None or self.differing <= MAX_DIFFERING)
 
 
 def encode_alone(planned: PlannedUnit, unit: UnitRecord, label: str, results: Path) -> EncodedAlone:

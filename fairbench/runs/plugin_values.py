@@ -12,7 +12,7 @@ from fairbench.store.text import clean_line
 
 Progress = Callable[[float, str], None]
 
-MOST_COSTS = 50
+MAX_COSTS = 50
 """Costs that a fit may report."""
 
 _COST_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -48,8 +48,8 @@ class ReportedCosts(dict[str, float]):
                 f"report() got the name {short_repr(name)}; names of costs have small letters, "
                 "digits and _, and at most 64 of them."
             )
-        if name not in self and len(self) >= MOST_COSTS:
-            raise ContractError(f"report() got more than {MOST_COSTS} names of costs.")
+        if name not in self and len(self) >= MAX_COSTS:
+            raise ContractError(f"report() got more than {MAX_COSTS} names of costs.")
         self[name] = finite_number(value, f"the cost {name!r} given to report()")
 
 

@@ -59,7 +59,7 @@ AREA_FIGURES = (
 )
 """Of these, those that the area itself is made of."""
 
-LEAST = {
+MIN_ALLOWED = {
     FigureKind.INFORMATION: 0.05,
     FigureKind.CERTIFIED: 0.15,  # it depends on the number of codes, which rounding changes
     FigureKind.DISTORTION: 0.02,
@@ -72,7 +72,7 @@ Training again on another machine rounds differently."""
 AUDITOR_NOISE = 0.006
 """Nats by which two trainings of the same auditors may differ: twice their standard deviation."""
 
-MOST = {
+MAX_ALLOWED = {
     FigureKind.INFORMATION: 0.15,
     FigureKind.CERTIFIED: 0.3,
     FigureKind.DISTORTION: 0.06,
@@ -283,7 +283,7 @@ class SubmittedRow:
             if point.label == drawn.label and (value := point.figures.get(figure)) is not None
         ]
         spread = _SPREADS * pstdev(alike) if len(alike) > 1 else 0.0
-        allowed = min(max(spread, LEAST[kind] * scale), MOST[kind] * scale)
+        allowed = min(max(spread, MIN_ALLOWED[kind] * scale), MAX_ALLOWED[kind] * scale)
         return max(allowed, AUDITOR_NOISE) if in_nats else allowed
 
 

@@ -61,7 +61,7 @@ def mean_by_source(values: Array, weights: Array, sources: Sequence[str]) -> tup
     return np.stack(means, axis=-1), np.array([weights[own].sum() for own in places])
 
 
-LEAST_SOURCES = 5
+MIN_SOURCES = 5
 """Sources from which on there are intervals over them."""
 
 
@@ -76,7 +76,7 @@ def interval_over_sources(
     """
     from scipy.special import stdtrit
 
-    if len(weights) < LEAST_SOURCES:
+    if len(weights) < MIN_SOURCES:
         return None
     shares = weights / weights.sum()
     effective = 1 / float((shares**2).sum())

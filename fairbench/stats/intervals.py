@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 LEVEL = 0.95
 """Confidence level; differences are significant at 1 - LEVEL, over a whole ranking group."""
 
-LEAST_P = 1e-15
+MIN_P = 1e-15
 """Smallest p-value that is reported: no test is exact that far out."""
 
 
@@ -86,9 +86,9 @@ class Estimate:
         size = abs(self.value)
         if size < 1e-12 or not math.isfinite(self.rows):
             return 1.0
-        low, high = math.log(LEAST_P), 0.0
-        if self.half_width(LEAST_P) <= size:
-            return LEAST_P
+        low, high = math.log(MIN_P), 0.0
+        if self.half_width(MIN_P) <= size:
+            return MIN_P
         # The half width falls as alpha rises.
         for _ in range(50):
             middle = (low + high) / 2

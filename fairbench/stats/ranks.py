@@ -49,7 +49,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.errors import InputError
-from fairbench.stats.intervals import LEAST_P, LEVEL, Estimate, holm
+from fairbench.stats.intervals import LEVEL, MIN_P, Estimate, holm
 
 Array = npt.NDArray[np.float64]
 
@@ -222,7 +222,7 @@ def _compare(figures: Array, test_over_train: float) -> tuple[Array, Array]:
     sizes = np.full(gaps.shape, math.inf)
     np.divide(np.abs(gaps), errors, out=sizes, where=errors > 0)
     sizes[gaps == 0] = 0.0
-    tails = np.maximum(stdtr(splits - 1, -sizes), LEAST_P)
+    tails = np.maximum(stdtr(splits - 1, -sizes), MIN_P)
     adjusted = np.ones((count, count))
     for j in range(count):
         others = np.arange(count) != j

@@ -18,7 +18,7 @@ from fairbench.store.schema import SCHEMA_VERSION
 LONGEST_LINE = 2**20
 """Bytes of a line: 1 MiB. A point with all its replicates has 13 kB."""
 
-MOST_BYTES = 2**30
+MAX_BYTES = 2**30
 """Bytes of an export, unpacked: 1 GiB, some 80,000 points."""
 
 
@@ -35,7 +35,7 @@ def read_export(path: Path, *, own: bool = False) -> list[Record]:
         It holds a line that is not one of an export, or that no store would have.
     """
     try:
-        lines = read_lines(path, longest=LONGEST_LINE, most=None if own else MOST_BYTES)
+        lines = read_lines(path, longest=LONGEST_LINE, most=None if own else MAX_BYTES)
         return parse_export(line.decode("utf-8") for line in lines)
     # A truncated file ends early, a garbled one is no gzip, or fails in its decompressor.
     except (OSError, EOFError, zlib.error, ValueError) as error:

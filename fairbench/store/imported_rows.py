@@ -33,10 +33,10 @@ from fairbench.store.status import Status
 CLOCK_SKEW = dt.timedelta(days=1)
 """How far the clock of another machine may be ahead of this one's."""
 
-MOST_INTEGER = 2**31 - 1
+MAX_INTEGER = 2**31 - 1
 """Largest integer that all databases hold in a column."""
 
-MOST_FIGURE, MOST_COST = 1e12, 1e30
+MAX_FIGURE, MAX_COST = 1e12, 1e30
 """Largest measured figure, and largest cost: squares of both are finite."""
 
 _DEPTH, _ITEMS, _LONGEST_MESSAGE = 6, 10_000, 20_000
@@ -92,7 +92,7 @@ def _replicates(value: str) -> str:
         known = from_text(value)
     except FairbenchError as error:
         raise ValueError("the replicates cannot be read") from error
-    if any(abs(numbers).max() > MOST_FIGURE for numbers in known.values()):
+    if any(abs(numbers).max() > MAX_FIGURE for numbers in known.values()):
         raise ValueError("the replicates are not of a measured figure's size")
     return value
 
@@ -106,7 +106,7 @@ def _plain(value: Any, depth: int = _DEPTH) -> Any:
     elif isinstance(value, bool) or value is None:
         return value
     elif isinstance(value, int | float):
-        if not math.isfinite(value) or abs(value) > MOST_COST:
+        if not math.isfinite(value) or abs(value) > MAX_COST:
             raise ValueError("a number in it is not finite, or too large")
     elif not depth:
         raise ValueError(f"it is deeper than {_DEPTH} levels")
@@ -144,10 +144,10 @@ Time = Annotated[str, StringConstraints(max_length=40), AfterValidator(_time)]
 SplitName = Annotated[str, StringConstraints(max_length=32), AfterValidator(_split)]
 Replicates = Annotated[str, AfterValidator(_replicates)]
 Json = Annotated[dict[str, Any], AfterValidator(_plain)]
-Whole = Annotated[int, Field(ge=0, le=MOST_INTEGER)]
+Whole = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 PointColumn = Annotated[str, StringConstraints(max_length=200), AfterValidator(_column)]
-Number = Annotated[float, Field(ge=-MOST_FIGURE, le=MOST_FIGURE, allow_inf_nan=False)]
-Cost = Annotated[float, Field(ge=-MOST_COST, le=MOST_COST, allow_inf_nan=False)]
+Number = Annotated[float, Field(ge=-MAX_FIGURE, le=MAX_FIGURE, allow_inf_nan=False)]
+Cost = Annotated[float, Field(ge=-MAX_COST, le=MAX_COST, allow_inf_nan=False)]
 Figures = Annotated[dict[Column, Number | None], Field(max_length=2000)]
 PointFigures = Annotated[dict[PointColumn, Number | None], Field(max_length=2000)]
 Knobs = Annotated[dict[Column, Number], Field(max_length=20)]

@@ -18,7 +18,7 @@ from fairbench.errors import StoreError, say_where, say_why
 from fairbench.files import write_file
 from fairbench.files.unpacking import read_lines
 from fairbench.store.database import lines_of
-from fairbench.store.export import LONGEST_LINE, MOST_BYTES, read_export
+from fairbench.store.export import LONGEST_LINE, MAX_BYTES, read_export
 from fairbench.store.records import Record
 
 SUFFIX = ".submission.jsonl.gz"
@@ -79,7 +79,7 @@ def write_submission(path: Path, submission: Submission) -> int:
 def read_submission(path: Path) -> Submission:
     """Read a submission; StoreError or ConfigError where it cannot be read, or is none."""
     records = read_export(path)
-    lines = read_lines(path, longest=LONGEST_LINE, most=MOST_BYTES)
+    lines = read_lines(path, longest=LONGEST_LINE, most=MAX_BYTES)
     first = next((line for line in lines if line.strip()), b"{}")
     try:
         info = SubmissionInfo.model_validate(json.loads(first).get("submission"))

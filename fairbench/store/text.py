@@ -12,9 +12,9 @@ import traceback
 from fairbench.errors import place_of, text_of
 from fairbench.store.secrets import redact_text
 
-MOST_BYTES, MOST_LINE_BYTES = 10_000, 1_000
+MAX_BYTES, MAX_LINE_BYTES = 10_000, 1_000
 """Length in UTF-8 of a text, such as a traceback, and of a line, such as a message."""
-_MOST_PLACE_BYTES = 200
+_MAX_PLACE_BYTES = 200
 """Of the file and line at the end of a message."""
 
 _NO_TEXT = re.compile(
@@ -28,7 +28,7 @@ def escape(text: str) -> str:
     return _NO_TEXT.sub(_spell, text.replace("\r\n", "\n"))
 
 
-def clean(text: str, most: int = MOST_BYTES) -> str:
+def clean(text: str, most: int = MAX_BYTES) -> str:
     """Return a text of at most ``most`` bytes, escaped, without passwords; its middle gives way."""
     # Cut first: escaping 100 MB, of which 10 kB are kept, is no use.
     cut = _cut(escape(redact_text(_cut(str(text), 2 * most))), most)
@@ -40,7 +40,7 @@ def clean(text: str, most: int = MOST_BYTES) -> str:
     return f"{first}\n[... the middle is left out ...]\n{last}"
 
 
-def clean_line(text: str, most: int = MOST_LINE_BYTES) -> str:
+def clean_line(text: str, most: int = MAX_LINE_BYTES) -> str:
     """Return the first line of a text, cleaned."""
     line = str(text)[: 2 * most].strip().split("\n", 1)[0].rstrip()
     whole = escape(redact_text(line)).encode()
@@ -52,8 +52,8 @@ def clean_line(text: str, most: int = MOST_LINE_BYTES) -> str:
 def describe(error: BaseException) -> str:
     """Return ``ValueError: text (file.py:12)``: its first line, cleaned, and its place if known."""
     place = place_of(error)
-    where = f" ({clean_line(place, _MOST_PLACE_BYTES)})" if place else ""
-    most = MOST_LINE_BYTES - len(where.encode())
+    where = f" ({clean_line(place, _MAX_PLACE_BYTES)})" if place else ""
+    most = MAX_LINE_BYTES - len(where.encode())
     return clean_line(f"{type(error).__name__}: {text_of(error)}", most) + where
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from fairbench.api import Coding, Track
 from fairbench.api.method import Representation
 from fairbench.testing.check_results import BrokenPromise, Unmet
-from fairbench.testing.method_trial import MOST_APART, MethodTrial, rows_apart
+from fairbench.testing.method_trial import MAX_APART, MethodTrial, rows_apart
 from fairbench.testing.promises import convert_errors, promise
 
 FEW = 20
@@ -20,7 +20,7 @@ DRAWS = 64
 
 SIGMAS = 6.0
 
-MOST_VALUES = 1_024
+MAX_VALUES = 1_024
 """Distinct values of a dimension that still count as few."""
 
 _MANY = 4_096
@@ -71,7 +71,7 @@ def alone(trial: MethodTrial) -> None:
         among = trial.encode(representation, x, s)[:FEW]
         one_by_one = [trial.encode(representation, x[i : i + 1], s[i : i + 1]) for i in range(FEW)]
         apart = rows_apart(among, np.concatenate(one_by_one))
-        if apart > MOST_APART:
+        if apart > MAX_APART:
             raise BrokenPromise(
                 f"Encoded one by one, {apart:.0%} of the rows have other codes.",
                 "Take means, ranks and scales from the training rows in fit, not from x in encode.",
@@ -120,7 +120,7 @@ def precisions(trial: MethodTrial) -> None:
         with convert_errors("encode", "Begin with x.astype(numpy.float32)."):
             wide = trial.encode(representation, trial.test.x.astype(np.float64), trial.test.s)
         apart = rows_apart(z, wide)
-        if apart > MOST_APART:
+        if apart > MAX_APART:
             raise BrokenPromise(
                 f"As float64 {apart:.0%} of the rows have other codes.",
                 "Begin with x.astype(numpy.float32).",
@@ -193,7 +193,7 @@ def _check_few_values(trial: MethodTrial) -> None:
     for representation in trial.encoders:
         z = trial.encode(representation, x, trial.test.s[picked])
         values = max(len(np.unique(column)) for column in z.T)
-        if values > MOST_VALUES:
+        if values > MAX_VALUES:
             raise BrokenPromise(
                 f"It is declared quantised; a dimension has {values:,} values on {_MANY:,} rows.",
                 "Round in encode, or declare coding = Coding.DETERMINISTIC.",
@@ -266,7 +266,7 @@ def decodes_alone(trial: MethodTrial) -> None:
                 for i in range(FEW)
             ]
             apart = rows_apart(together, np.concatenate(alone))
-            if apart > MOST_APART:
+            if apart > MAX_APART:
                 raise BrokenPromise(
                     f"Decoded one by one, {apart:.0%} of the rows are others.",
                     "Take means and scales from the training rows in fit, not from z in decode.",

@@ -18,7 +18,7 @@ from fairbench.store.status import Status
 from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_trial import (
     ITERATIONS,
-    MOST_APART,
+    MAX_APART,
     OTHER_SEED,
     SEED,
     MethodTrial,
@@ -183,7 +183,7 @@ def stacks(trial: MethodTrial) -> None:
     for unit, stacked in zip(units, together, strict=True):
         (alone,) = trial.codes(trial.trained([unit]))
         apart = rows_apart(stacked, alone)
-        if apart > MOST_APART:
+        if apart > MAX_APART:
             raise BrokenPromise(
                 f"Seed {unit.seed}{_at(unit.point)}, fitted alone, has other codes in {apart:.0%} "
                 "of the rows than fitted among others.",
@@ -217,7 +217,7 @@ def devices_agree(trial: MethodTrial) -> None:
     on_gpu = trial.codes(trial.trained(device="cuda"))
     for unit, one, other in zip(trial.units(), on_cpu, on_gpu, strict=True):
         apart = rows_apart(one, other)
-        if apart > MOST_APART:
+        if apart > MAX_APART:
             raise BrokenPromise(
                 f"Seed {unit.seed}{_at(unit.point)}, fitted on the GPU, has other codes in "
                 f"{apart:.0%} of the rows.",

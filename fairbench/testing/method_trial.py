@@ -25,7 +25,7 @@ TOLERANCE = 1e-3
 """Two codes are the same up to the order of floating-point sums, each on the scale of its column;
 one bit that flips at such a difference is tolerated in one row of fifty."""
 
-MOST_APART = 0.02
+MAX_APART = 0.02
 
 
 @dataclass

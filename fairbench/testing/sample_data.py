@@ -14,7 +14,7 @@ from fairbench.data.prepared import Prepared, Rows
 
 ROWS = 900
 
-MOST_ROWS = 1_500
+MAX_ROWS = 1_500
 """Most rows per role that are used of a real dataset."""
 
 
@@ -57,7 +57,7 @@ def sample_data(dataset: type[SampleTable] = SampleTable) -> Prepared:
     return prepare(dataset().load(Path()), dataset, source="simulated", origin="the checks")
 
 
-def shortened(data: Prepared, most: int = MOST_ROWS) -> Prepared:
+def shortened(data: Prepared, most: int = MAX_ROWS) -> Prepared:
     """Take at most ``most`` rows of each role, with the same class prior of s."""
     return replace(data, roles={role: _shortened(rows, most) for role, rows in data.roles.items()})
 

@@ -19,12 +19,12 @@ from fairbench.stats.seeds import derive_seed
 from fairbench.training.model import Batch, StackedModel, onehot
 from fairbench.training.streams import Streams
 
-_MOST_ROWS = 20_000
+_MAX_ROWS = 20_000
 """Rows that losses are compared on, at most."""
 _PASSES = 4
 """Passes over these rows, for objectives that draw random numbers."""
 _CHUNK = 1024
-_FEWEST = 4
+_MIN_ROWS = 4
 """Rows of a chunk at least: some losses compare them with each other."""
 _CELLS = 131_072
 """Numbers of x per model and chunk: fewer rows where rows are images, as in training."""
@@ -61,12 +61,12 @@ def select_best(
     models = len(reasons)
     chunk = max(32, min(_CHUNK, _CELLS // x.shape[1]))
     streams = Streams([derive_seed("restarts")] * models, device)
-    chosen = np.random.default_rng(derive_seed("restarts", "rows")).permutation(len(x))[:_MOST_ROWS]
+    chosen = np.random.default_rng(derive_seed("restarts", "rows")).permutation(len(x))[:_MAX_ROWS]
     total = torch.zeros(models, device=device)
     with torch.no_grad():
         for _ in range(_PASSES):
             # Losses that compare the rows of a batch need some: no batch is a short rest.
-            for rows in np.split(chosen, range(chunk, len(chosen) - _FEWEST + 1, chunk)):
+            for rows in np.split(chosen, range(chunk, len(chosen) - _MIN_ROWS + 1, chunk)):
                 if deadline is not None and time.monotonic() > deadline:
                     raise TimeoutError("deadline passed while restarts were compared")
                 seen = torch.tensor(x[rows], device=device).float().expand(models, -1, -1)

@@ -37,7 +37,7 @@ from fairbench.api import (
 )
 from fairbench.hookspecs import hookimpl
 
-_MOST_CELLS = 100_000_000
+_MAX_CELLS = 100_000_000
 """Rows times features that moments are computed from."""
 
 _RANK = 1e-6
@@ -54,7 +54,7 @@ class LEACE(Method):
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
     ) -> Sequence[Fitted]:
-        every = max(1, train.x.size // _MOST_CELLS)  # of images, moments of a part
+        every = max(1, train.x.size // _MAX_CELLS)  # of images, moments of a part
         x = train.x[::every].astype(np.float64)
         mean = x.mean(axis=0)
         centred = x - mean

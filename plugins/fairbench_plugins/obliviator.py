@@ -66,7 +66,7 @@ from fairbench.hookspecs import hookimpl
 
 Array = npt.NDArray[np.float64]
 
-_MOST_KEPT = 4_000_000
+_MAX_KEPT = 4_000_000
 """Numbers of codes that are kept to go on from."""
 
 
@@ -213,7 +213,7 @@ class ErasureCurve(Curve):
             start, z = 0, x.astype(np.float64)
         for each in self.rounds[start:count]:
             z = each(z)
-        if sum(kept.size for _, kept in self._kept.values()) + z.size > _MOST_KEPT:
+        if sum(kept.size for _, kept in self._kept.values()) + z.size > _MAX_KEPT:
             self._kept.clear()
         self._kept[key] = (count, z)
         return z

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench.api.metric import Prediction
-from fairbench.metrics.gaps import LEAST_ROWS, GroupGaps, odds_gap, opportunity_gap, parity_gap
+from fairbench.metrics.gaps import MIN_ROWS, GroupGaps, odds_gap, opportunity_gap, parity_gap
 
 
 def rows(*cells: tuple[int, int, int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -88,7 +88,7 @@ def evaluation(draws: int, people: int) -> SimpleNamespace:
 
 
 def test_columns_by_task() -> None:
-    found = GroupGaps().compute(evaluation(1, 3 * LEAST_ROWS))  # type: ignore[arg-type]
+    found = GroupGaps().compute(evaluation(1, 3 * MIN_ROWS))  # type: ignore[arg-type]
     assert (
         found["demographic_parity_gap"]
         == found["equalized_odds_gap"]
@@ -101,5 +101,5 @@ def test_columns_by_task() -> None:
 
 
 def test_draws_of_a_person_are_no_further_people() -> None:
-    found = GroupGaps().compute(evaluation(3, LEAST_ROWS - 1))  # type: ignore[arg-type]
+    found = GroupGaps().compute(evaluation(3, MIN_ROWS - 1))  # type: ignore[arg-type]
     assert found["demographic_parity_gap"] is None

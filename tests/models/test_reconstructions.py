@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.models.reconstructions import MOST_SETTINGS, read_reconstructions
+from fairbench.models.reconstructions import MAX_SETTINGS, read_reconstructions
 from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.store import files
 from fairbench.store.records import ReadPoint
@@ -56,7 +56,7 @@ def labels(rows: list[Any]) -> list[list[str]]:
 def test_points_of_one_model_keep_their_order_and_eight_are_shown(tmp_path: Path) -> None:
     brightness = list(range(200, 40, -10))
     (one,) = read_reconstructions(tmp_path, [kept(tmp_path, brightness)], IMAGE)
-    assert len(one.settings) == MOST_SETTINGS
+    assert len(one.settings) == MAX_SETTINGS
     assert one.settings[0].label == "at=200"
     assert one.settings[-1].label == "at=50"
     assert one.originals.shape == (2, 4, 4)

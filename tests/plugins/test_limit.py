@@ -130,7 +130,7 @@ def test_of_more_groups_there_is_an_encoder_but_no_bound() -> None:
 
 
 def test_too_few_rounds_leave_an_encoder_that_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fairbench_plugins.merged_cells.limit._MOST_ROUNDS", 1)
+    monkeypatch.setattr("fairbench_plugins.merged_cells.limit._MAX_ROUNDS", 1)
     sums, squares = drawn(0, 12)
     (point,) = limits(sums, squares, [1.0])
     assert point.codes.sums(sums).n.sum() == pytest.approx(sums.n.sum())

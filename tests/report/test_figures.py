@@ -236,7 +236,7 @@ def test_methods_that_are_not_installed_look_different_as_long_as_they_can() -> 
 def test_many_rows_are_drawn_in_a_frame_for_each_family(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frames, "_MOST_ROWS", 1)
+    monkeypatch.setattr(frames, "_MAX_ROWS", 1)
     shown = [panel for panel in dataset(tmp_path).panels if panel.group.track == "blind"]
     figure = curves_figure(shown)
     titles = {axes.get_title(): axes for axes in figure.axes if axes.get_title()}

@@ -15,7 +15,7 @@ from fairbench.runs.audit_rows import AuditRows, is_larger
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.shared_labels import SharedLabels
 
-MOST = 150
+MAX_ROWS = 150
 
 
 def arrays_of(data: Prepared, draws: int, of: str = "") -> dict[str, np.ndarray]:
@@ -33,11 +33,11 @@ def arrays_of(data: Prepared, draws: int, of: str = "") -> dict[str, np.ndarray]
 
 @pytest.mark.parametrize("draws", [1, 3])
 def test_codes_and_labels_are_of_the_same_rows(prepared: Prepared, draws: int) -> None:
-    rows = AuditRows.of(prepared, MOST)
+    rows = AuditRows.of(prepared, MAX_ROWS)
     arrays = rows.arrays(arrays_of(prepared, draws))
     for role in AUDIT_ROLES:
         kept = rows.data.roles[role]
-        assert len(kept.s) == min(MOST, len(prepared.roles[role].s))
+        assert len(kept.s) == min(MAX_ROWS, len(prepared.roles[role].s))
         np.testing.assert_array_equal(arrays[f"7/z/{role}"][:, 0], np.tile(kept.numbers, draws))
         assert (np.diff(arrays[f"7/z/{role}"][:, 1]) >= 0).all()
         np.testing.assert_array_equal(arrays[f"7/own/{role}"], kept.numbers)
@@ -54,7 +54,7 @@ def test_codes_and_labels_are_of_the_same_rows(prepared: Prepared, draws: int) -
 
 def test_another_domain_has_rows_of_its_own(prepared: Prepared) -> None:
     both = replace(prepared, target=replace(prepared, fingerprint="other"))
-    rows = AuditRows.of(both, MOST)
+    rows = AuditRows.of(both, MAX_ROWS)
     arrays = rows.arrays(arrays_of(prepared, 1, "target/"))
     assert rows.target is not None
     assert rows.data.target is rows.target.data
@@ -72,7 +72,7 @@ def test_small_tables_and_strict_audits_keep_all_rows(prepared: Prepared) -> Non
 
 
 def test_the_choice_is_the_same_each_time(prepared: Prepared) -> None:
-    one, other = (AuditRows.of(prepared, MOST).data.roles[Role.TEST].numbers for _ in range(2))
+    one, other = (AuditRows.of(prepared, MAX_ROWS).data.roles[Role.TEST].numbers for _ in range(2))
     np.testing.assert_array_equal(one, other)
 
 
@@ -111,8 +111,8 @@ def measured(
 
 
 def test_rows_that_no_audit_looks_at_are_not_encoded(prepared: Prepared) -> None:
-    all_rows, some = fitted(prepared, None), fitted(prepared, MOST)
-    expected = AuditRows.of(prepared, MOST)
+    all_rows, some = fitted(prepared, None), fitted(prepared, MAX_ROWS)
+    expected = AuditRows.of(prepared, MAX_ROWS)
     for name, array in expected.arrays(all_rows).items():
         if "/z/" in name:
             np.testing.assert_allclose(some[name], array, rtol=1e-5, atol=1e-5)
@@ -120,17 +120,17 @@ def test_rows_that_no_audit_looks_at_are_not_encoded(prepared: Prepared) -> None
     for role in AUDIT_ROLES:
         np.testing.assert_array_equal(kept[role].numbers, expected.data.roles[role].numbers)
     assert AuditRows.encoded(prepared, all_rows).data.roles == prepared.roles
-    assert is_larger(prepared, MOST)
+    assert is_larger(prepared, MAX_ROWS)
     assert not is_larger(prepared, 10**6)
 
 
 @pytest.mark.thorough
 def test_an_audit_of_them_is_that_of_the_same_rows_of_all(prepared: Prepared) -> None:
-    all_rows, some = fitted(prepared, None), fitted(prepared, MOST)
-    of_all = measured(prepared, all_rows, AuditPreset.QUICK, MOST)
-    of_some = measured(prepared, some, AuditPreset.QUICK, MOST)
+    all_rows, some = fitted(prepared, None), fitted(prepared, MAX_ROWS)
+    of_all = measured(prepared, all_rows, AuditPreset.QUICK, MAX_ROWS)
+    of_some = measured(prepared, some, AuditPreset.QUICK, MAX_ROWS)
     assert of_some == pytest.approx(of_all, abs=1e-4)
     # Later, by an audit without a limit: what is there is what it sees.
     assert measured(prepared, some, AuditPreset.STRICT, None) == pytest.approx(
-        measured(prepared, all_rows, AuditPreset.STRICT, MOST), abs=1e-4
+        measured(prepared, all_rows, AuditPreset.STRICT, MAX_ROWS), abs=1e-4
     )

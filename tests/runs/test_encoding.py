@@ -82,7 +82,7 @@ def test_of_many_rows_fewer_draws_are_seen(
 ) -> None:
     rows = len(prepared.roles[Role.AUDITOR_TRAIN].s)
     for most, draws in ((9 * rows, DRAWS), (2 * rows, 2), (rows - 1, 1)):
-        monkeypatch.setattr(taken, "_MOST_DRAWN", most)
+        monkeypatch.setattr(taken, "_MAX_DRAWN", most)
         arrays, _ = encoded(prepared, Blur, detailed=False)
         for role in AUDIT_ROLES:
             assert len(arrays[f"0/z/{role}"]) == draws * len(prepared.roles[role].s)

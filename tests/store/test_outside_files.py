@@ -193,7 +193,7 @@ def test_an_own_backup_may_be_of_any_size(tmp_path: Path, monkeypatch: pytest.Mo
     rows = Store.in_folder(tmp_path / "results")
     rows.put([a_unit(A), a_point(B, A)])
     file.write_text("".join(f"{line}\n" for line in rows.export()))
-    monkeypatch.setattr("fairbench.store.export.MOST_BYTES", 100)
+    monkeypatch.setattr("fairbench.store.export.MAX_BYTES", 100)
     with pytest.raises(ConfigError, match="more than"):
         read_export(file)
     assert len(read_export(file, own=True)) == 2

@@ -35,7 +35,7 @@ from fairbench.api import (
 )
 from fairbench.hookspecs import hookimpl
 
-MOST_ROUNDS = 15
+MAX_ROUNDS = 15
 
 _WEAK = 1e-3
 """Directions with less than this share of a classifier's weight are left in."""
@@ -55,7 +55,7 @@ class Nullspace(Method):
     summary = "iterated nullspace projection: removes the directions of linear classifiers of s"
     reference = "Ravfogel et al. 2020, arXiv:2004.07667"
     shots = Shots.SINGLE
-    knobs = (Knob("rounds", 0, MOST_ROUNDS, "classifiers projected out; more is fairer"),)
+    knobs = (Knob("rounds", 0, MAX_ROUNDS, "classifiers projected out; more is fairer"),)
     Params = NullspaceParams
 
     def search_space(self) -> Mapping[str, Any]:
@@ -73,8 +73,8 @@ class Nullspace(Method):
         covariance = (x - mean).T @ (x - mean) / len(x)
         cross = (x - mean).T @ target / len(x)
         bases = [np.zeros((x.shape[1], 0))]
-        while len(bases) <= MOST_ROUNDS and bases[-1].shape[1] < x.shape[1]:
-            context.progress(len(bases) / MOST_ROUNDS, f"round {len(bases)}")
+        while len(bases) <= MAX_ROUNDS and bases[-1].shape[1] < x.shape[1]:
+            context.progress(len(bases) / MAX_ROUNDS, f"round {len(bases)}")
             basis = bases[-1]
             left = np.eye(x.shape[1]) - basis @ basis.T
             penalty = self.params.ridge * np.eye(x.shape[1])

@@ -20,11 +20,11 @@ from fairbench.auditing.auditors.blend import calibrated, calibration
 from fairbench.auditing.auditors.samples import LabelledRows, MemberRows, Weights
 from fairbench.auditing.auditors.trees import Boosting, fit_trees
 
-_LEAST_ROWS = 20
+_MIN_ROWS = 20
 """Held-out rows below which a split predicts its class prior."""
-_LEAST_ROUNDS, _MOST_TREES = 20, 1000
+_MIN_ROUNDS, _MAX_TREES = 20, 1000
 """Fewest boosting rounds of one group against all others, and most trees of all groups."""
-_MOST_ROWS = 20_000
+_MAX_ROWS = 20_000
 """Rows to fit on that the order of the splits is found from: trees along it learn from all."""
 _TINY = 1e-9
 
@@ -52,9 +52,9 @@ def find_splits(training: MemberRows, boosting: Boosting) -> GroupSplit | int:
     Trees separate each group from all others; sums of their probabilities predict any split.
     The best split is found by hill climbing from each single group, moving one group at a time.
     """
-    training = training.thinned(_MOST_ROWS)
+    training = training.thinned(_MAX_ROWS)
     groups = np.arange(training.classes)
-    rounds = min(boosting.rounds, max(_LEAST_ROUNDS, _MOST_TREES // training.classes))
+    rounds = min(boosting.rounds, max(_MIN_ROUNDS, _MAX_TREES // training.classes))
     fit = _Fit(training, replace(boosting, rounds=rounds))
     scores = np.column_stack(
         [fit.side_classifier(groups == group, groups)(training.held.x) for group in groups]
@@ -114,7 +114,7 @@ class _Fit:
         share = float(prior[groups[side[groups]]].sum() / prior[groups].sum())
         shares = np.array([1 - share, share])
         fit, held = (_of(part, side, groups) for part in (self.training.fit, self.training.held))
-        if held.total < _LEAST_ROWS or len(np.unique(fit.labels)) < 2:
+        if held.total < _MIN_ROWS or len(np.unique(fit.labels)) < 2:
             return lambda rows: np.full(len(rows), share, np.float32)
         trees = fit_trees(MemberRows(fit, held, shares, self.training.draws), self.boosting)
         power, mixed = calibration(trees(held.x), held, shares)

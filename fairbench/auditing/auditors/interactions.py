@@ -17,15 +17,15 @@ import numpy.typing as npt
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import LabelledRows, MemberRows
 
-_MOST_COLUMNS = 256
+_MAX_COLUMNS = 256
 """Most columns screened; of wider views those most balanced between their two values."""
-_MOST_PRODUCTS = 24
+_MAX_PRODUCTS = 24
 """Most products returned."""
 _OPERATIONS = {2: 4e9, 3: 8e9, 4: 2e10}
 """Most floating-point operations by order; beyond, a random part of the rows is screened."""
 _SURE = 3.5
 """Standard errors by which a product must explain the residual of the best auditor so far."""
-_FEWEST_ROWS = 1000
+_MIN_ROWS = 1000
 """Rows below which an order is not screened."""
 
 Products = list[tuple[int, ...]]
@@ -48,7 +48,7 @@ def find_products(
     for size in (2, 3, 4):
         products += _screen(to_signs, training.fit.x, weighted, order, size)
     products.sort(reverse=True)
-    return [columns for _, columns in products[:_MOST_PRODUCTS]], to_signs
+    return [columns for _, columns in products[:_MAX_PRODUCTS]], to_signs
 
 
 class MedianSigns:
@@ -66,7 +66,7 @@ class MedianSigns:
         above = (x > self.cut).mean(axis=0)
         balance = np.minimum(above, 1 - above)
         alive = np.flatnonzero(balance > 0.01)
-        self.columns = np.sort(alive[np.argsort(-balance[alive], kind="stable")[:_MOST_COLUMNS]])
+        self.columns = np.sort(alive[np.argsort(-balance[alive], kind="stable")[:_MAX_COLUMNS]])
         self.cut = self.cut[self.columns]
 
     def __call__(self, x: Floats) -> Signs:
@@ -117,7 +117,7 @@ def _screen(
         return []
     operations = {2: d**2, 3: d**3, 4: (d * (d - 1) / 2) ** 2}[size] * 2.0 * classes
     rows = min(len(x), int(_OPERATIONS[size] / operations))
-    if rows < min(_FEWEST_ROWS, len(x)):
+    if rows < min(_MIN_ROWS, len(x)):
         return []
     part = order[:rows]
     signs = to_signs(x[part])
@@ -129,7 +129,7 @@ def _screen(
             stats[columns] = max(stat, stats.get(columns, 0.0))
     best = sorted(((stat, columns) for columns, stat in stats.items()), reverse=True)
     # Rank orders screened on different numbers of rows by z-score per root of rows.
-    return [(stat / math.sqrt(rows), columns) for stat, columns in best[:_MOST_PRODUCTS]]
+    return [(stat / math.sqrt(rows), columns) for stat, columns in best[:_MAX_PRODUCTS]]
 
 
 def _pairs(signs: Signs, r: Signs, limit: float) -> list[tuple[float, tuple[int, ...]]]:
@@ -170,7 +170,7 @@ def _quadruples(signs: Signs, r: Signs, limit: float) -> list[tuple[float, tuple
 def _strongest(
     stats: npt.NDArray[np.float32], columns: npt.NDArray[np.int64]
 ) -> list[tuple[float, tuple[int, ...]]]:
-    best = np.argsort(-stats, kind="stable")[:_MOST_PRODUCTS]
+    best = np.argsort(-stats, kind="stable")[:_MAX_PRODUCTS]
     return [(float(stats[at]), tuple(int(c) for c in columns[at])) for at in best]
 
 

@@ -32,15 +32,15 @@ _HELD_OUT = 0.1
 """Share of the auditor training set that is held out."""
 _RISE = 0.15
 """Share of a one-cycle schedule in which the learning rate rises, from a tenth of its peak."""
-_MOST_ROWS = 250_000
+_MAX_ROWS = 250_000
 """Rows of a one-cycle schedule, over all epochs, about: large tables get fewer epochs."""
-_FEWEST_EPOCHS = 3
+_MIN_EPOCHS = 3
 _WHOLE = 512
 """Grouped rows up to which every step takes all of them, weighted, not a random batch."""
 
 _COLLECTED = 16
 """Steps whose rows are collected at once."""
-_MOST_WHOLE_STEPS = 40
+_MAX_WHOLE_STEPS = 40
 """Most such steps per epoch."""
 
 
@@ -188,7 +188,7 @@ def _fit(
     products = fastest_products()
     best = [p.clone() for p in parameters]
     best_loss = torch.full((models,), torch.inf)
-    epochs = min(settings.epochs, max(_FEWEST_EPOCHS, round(_MOST_ROWS / order.epoch)))
+    epochs = min(settings.epochs, max(_MIN_EPOCHS, round(_MAX_ROWS / order.epoch)))
     steps = _steps(order, settings.batch_size)
     for epoch in range(epochs):
         batches = _batches(data, target, order, orders, settings.batch_size)
@@ -231,7 +231,7 @@ def _one_cycle(done: float) -> float:
 def _steps(order: _Order, size: int) -> int:
     """Return the steps of an epoch: few where each takes all rows, as there is no noise then."""
     steps = -(-order.epoch // size)
-    return steps if order.weights is None else min(steps, _MOST_WHOLE_STEPS)
+    return steps if order.weights is None else min(steps, _MAX_WHOLE_STEPS)
 
 
 def _batches(

@@ -40,7 +40,7 @@ _PRIOR_ROWS = 3.0
 _FOLDS = 5
 _SHRINKAGE = 0.1
 """Share of the identity in each group's covariance."""
-_MOST_AXES, _MOST_COVARIANCES = 512, 128
+_MAX_AXES, _MAX_COVARIANCES = 512, 128
 """Most columns of z for these."""
 _ROWS_PER_CELL = 10
 """Mean rows per cell of a code from which counting reads all there is."""
@@ -180,7 +180,7 @@ def _log_shares(sums: _Values, prior: _Values) -> _Values:
 def _fit_axes(fit: LabelledRows, common: Columns) -> Columns | None:
     """Principal axes of z on the common scale, each at variance 1."""
     x = common(fit.x).astype(np.float64)
-    if not 2 <= x.shape[1] <= _MOST_AXES:
+    if not 2 <= x.shape[1] <= _MAX_AXES:
         return None
     variances, axes = np.linalg.eigh(np.cov(x, rowvar=False, aweights=fit.weights))
     alive = variances > 1e-10 * variances.max()
@@ -191,7 +191,7 @@ def _fit_axes(fit: LabelledRows, common: Columns) -> Columns | None:
 def _fit_covariances(fit: LabelledRows, axes: Columns, targets: _Values) -> Columns | None:
     """Log likelihood of z in each group, less that in the first, for Gaussian groups."""
     x = axes(fit.x).astype(np.float64)
-    if x.shape[1] > _MOST_COVARIANCES:
+    if x.shape[1] > _MAX_COVARIANCES:
         return None
     groups = [_gaussian(x, fit.weights * targets[:, k]) for k in range(targets.shape[1])]
 

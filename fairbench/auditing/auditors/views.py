@@ -16,10 +16,10 @@ from fairbench.api import Floats
 
 _Values = npt.NDArray[np.float64]
 
-_MOST_BITS = 16
+_MAX_BITS = 16
 """Finest grid, 2^-16, and widest range, 2^16 steps, of a column that counts as a code."""
 
-_MOST_LEVELS = 256
+_MAX_LEVELS = 256
 """Most distinct values of a column off any grid that counts as a code: its sorted levels."""
 _ROUNDING = 0.1
 """Largest distance from a grid that is taken for rounding, in steps."""
@@ -175,14 +175,14 @@ def _planes(column: Floats) -> Callable[[Floats], Floats] | None:
 
 def _dyadic(wide: _Values) -> Callable[[_Values], _Values] | None:
     """Return a map to steps of a grid 2^-g: the code of an encoder of binary digits."""
-    scales = (2**g for g in range(_MOST_BITS + 1))
+    scales = (2**g for g in range(_MAX_BITS + 1))
     scale = next((n for n in scales if np.all(wide * n == np.round(wide * n))), None)
     if scale is None:
         return None
     steps = np.round(wide * scale)
     # Count from 0 where the code does, so that planes are the digits of the encoder.
     low, high = min(steps.min(), 0.0), steps.max()
-    if high - low >= 2**_MOST_BITS:
+    if high - low >= 2**_MAX_BITS:
         return None
     return lambda values: np.round(values * scale) - low
 
@@ -192,7 +192,7 @@ def _even(wide: _Values) -> Callable[[_Values], _Values] | None:
     values = np.unique(wide)
     low, span = values[0], values[-1] - values[0]
     step = np.diff(values).min()
-    if not span < step * 2**_MOST_BITS:
+    if not span < step * 2**_MAX_BITS:
         return None
     step = span / np.round(span / step)
     steps = (values - low) / step
@@ -204,7 +204,7 @@ def _even(wide: _Values) -> Callable[[_Values], _Values] | None:
 def _levels(wide: _Values) -> Callable[[_Values], _Values] | None:
     """Return a map to the numbers of the levels of a column that has few and repeats them."""
     values, counts = np.unique(wide, return_counts=True)
-    if len(values) > _MOST_LEVELS or counts.mean() < 5:
+    if len(values) > _MAX_LEVELS or counts.mean() < 5:
         return None
     middle = values[:-1] / 2 + values[1:] / 2
     return lambda new: np.searchsorted(middle, new).astype(np.float64)

@@ -15,9 +15,9 @@ from fairbench.auditing.auditors.samples import Columns
 
 _Values = npt.NDArray[np.float64]
 
-_MOST_DIGITS = 1_024
+_MAX_DIGITS = 1_024
 """Most digits, of all columns."""
-_MOST_DECIMALS = 12
+_MAX_DECIMALS = 12
 """Most decimals of a column that counts as a decimal number."""
 _SINGLE_BITS, _DOUBLE_BITS = 32, 52
 _TENS, _LARGEST = 16, 2.0**52
@@ -75,7 +75,7 @@ def digits(z: Floats) -> Columns | None:
         values = z[:, column].astype(np.float64)
         if len(np.unique(values)) > 2:
             numbers.append(number_of(values, column))
-    while sum(number.width for number in numbers) > _MOST_DIGITS:
+    while sum(number.width for number in numbers) > _MAX_DIGITS:
         numbers.pop()
     if not numbers:
         return None
@@ -97,7 +97,7 @@ def number_of(values: _Values, column: int) -> Number:
 def _decimals(values: _Values, single: bool) -> int | None:
     """Number of decimals of all values, up to rounding; None where they are not decimal numbers."""
     rounding = 2.0**-23 if single else 2.0**-51
-    for decimals in range(_MOST_DECIMALS + 1):
+    for decimals in range(_MAX_DECIMALS + 1):
         with np.errstate(over="ignore"):
             scaled = values * 10.0**decimals
         if np.abs(scaled).max() > _LARGEST:

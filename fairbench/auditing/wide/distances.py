@@ -9,10 +9,10 @@ from fairbench.auditing.auditors.samples import Columns
 
 _NEAREST = (1, 4, 16, 64)
 """Which of the nearest rows the distance is taken to."""
-_MOST_ROWS = 20_000
+_MAX_ROWS = 20_000
 """Rows among which they are looked for."""
-_MOST_COLUMNS = 64
-_LEAST = 1e-6
+_MAX_COLUMNS = 64
+_MIN_DISTANCE = 1e-6
 _CHUNK = 2_048
 
 
@@ -23,10 +23,10 @@ def distances(common: Floats) -> Columns | None:
     """
     from sklearn.neighbors import NearestNeighbors
 
-    every = -(-len(common) // _MOST_ROWS)
+    every = -(-len(common) // _MAX_ROWS)
     known = common[::every]
     most = max(_NEAREST)
-    if len(known) <= most + 1 or common.shape[1] > _MOST_COLUMNS:
+    if len(known) <= most + 1 or common.shape[1] > _MAX_COLUMNS:
         return None
     search = NearestNeighbors().fit(known)
 
@@ -41,7 +41,7 @@ def distances(common: Floats) -> Columns | None:
             middle = known[order[:, :most]].mean(axis=1, dtype=np.float64)
             to_middle = np.linalg.norm(rows[part] - middle, axis=1)
             made.append(np.column_stack([away[:, [k - 1 for k in _NEAREST]], to_middle]))
-        near = np.log(np.maximum(np.concatenate(made), _LEAST))
+        near = np.log(np.maximum(np.concatenate(made), _MIN_DISTANCE))
         return np.hstack([near, np.diff(near, axis=1)]).astype(np.float32)
 
     return apply

@@ -16,10 +16,10 @@ from fairbench.auditing.auditors.samples import Columns
 
 _Values = npt.NDArray[np.float64]
 
-_MOST_COLUMNS = 12
-_MOST_ROWS = 20_000
+_MAX_COLUMNS = 12
+_MAX_ROWS = 20_000
 _NEAREST = (8, 24)
-_MOST_PAIRS = 6
+_MAX_PAIRS = 6
 """Pairs of columns that are kept."""
 _SURE = 2.0
 """By which the correlation must exceed the largest of noise, in standard errors."""
@@ -34,9 +34,9 @@ def local_means(z: Floats, scaled: Columns, residual: _Values) -> Columns | None
     from scipy.spatial import KDTree
 
     rows = scaled(z).astype(np.float64)
-    every = -(-len(rows) // _MOST_ROWS)
+    every = -(-len(rows) // _MAX_ROWS)
     known, target = rows[::every], residual[::every]
-    columns = [c for c in range(rows.shape[1]) if len(np.unique(rows[:, c])) > 2][:_MOST_COLUMNS]
+    columns = [c for c in range(rows.shape[1]) if len(np.unique(rows[:, c])) > 2][:_MAX_COLUMNS]
     pairs = list(itertools.combinations(columns, 2))
     if not pairs or len(known) < 4 * max(_NEAREST):
         return None
@@ -61,7 +61,7 @@ def local_means(z: Floats, scaled: Columns, residual: _Values) -> Columns | None
         products = (made * target).sum(axis=0)
         error = np.sqrt(((made * target) ** 2).sum(axis=0))
         scores.append(float(np.max(products / np.maximum(error, 1e-12))))
-    best = [pairs[at] for at in np.argsort(scores)[::-1][:_MOST_PAIRS] if scores[at] > limit]
+    best = [pairs[at] for at in np.argsort(scores)[::-1][:_MAX_PAIRS] if scores[at] > limit]
     if not best:
         return None
     fitted = np.hstack([of_others(pair) for pair in best])

@@ -16,9 +16,9 @@ _Values = npt.NDArray[np.float64]
 
 _KNOTS = 32
 """Most knots of a column's splines; of many columns fewer."""
-_MOST_TERMS = 512
+_MAX_TERMS = 512
 """Most splines, and most products."""
-_LEAST_VARIANCE = 1e-11
+_MIN_VARIANCE = 1e-11
 """Of an axis, as a share of the largest: rounding to single precision leaves less."""
 _NARROW = 32
 """Axes of the least variance."""
@@ -32,13 +32,13 @@ def narrow_axes(common: Floats) -> Columns | None:
     from sklearn.preprocessing import SplineTransformer
 
     columns = common.shape[1]
-    knots = min(_KNOTS, _MOST_TERMS // max(columns, 1) - 3)
+    knots = min(_KNOTS, _MAX_TERMS // max(columns, 1) - 3)
     if knots < 3 or columns < 2:
         return None
     curves = SplineTransformer(knots, degree=3, knots="quantile", extrapolation="linear")
     curves.fit(common)
     first, second = np.triu_indices(columns)
-    if len(first) > _MOST_TERMS:
+    if len(first) > _MAX_TERMS:
         first = second = np.arange(columns)
 
     def expand(rows: Floats) -> _Values:
@@ -50,7 +50,7 @@ def narrow_axes(common: Floats) -> Columns | None:
     scale[scale == 0] = 1.0
     made = (made - mean) / scale
     variances, axes = np.linalg.eigh(made.T @ made / len(made))
-    alive = np.flatnonzero(variances > _LEAST_VARIANCE * variances.max())[:_NARROW]
+    alive = np.flatnonzero(variances > _MIN_VARIANCE * variances.max())[:_NARROW]
     directions = axes[:, alive] / np.sqrt(variances[alive])
 
     def apply(rows: Floats) -> Floats:

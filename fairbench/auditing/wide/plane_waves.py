@@ -23,26 +23,26 @@ from fairbench.auditing.wide.quantities import Quantity
 _Values = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 
-_MOST_ROWS = 20_000
+_MAX_ROWS = 20_000
 """Rows that are screened."""
-_MOST_POINTS = 2**20
+_MAX_POINTS = 2**20
 """Most points of a grid."""
 _LARGEST_MODULUS = 16
-_MOST_WINDOWS = 8
-_MOST_BITS = 20
+_MAX_WINDOWS = 8
+_MAX_BITS = 20
 """Lowest digits of a number."""
-_MOST_NUMBERS = 24
+_MAX_NUMBERS = 24
 """Columns whose digits are looked at; of wider rows the first ones."""
 _FEW = 0.05
 """Share of rows that must have a column's most common value, and that must not."""
 _SIDES = {2: 128, 3: 64}
 """Points along each column of a grid of two or of three columns."""
-_MOST_GRIDS = {2: 300, 3: 60}
+_MAX_GRIDS = {2: 300, 3: 60}
 _CHANCE = 5.0
 """-log of the expected number of peaks where there is nothing."""
 _PEAKS = 6
 """Most waves of a grid and a group."""
-_MOST_WAVES = 48
+_MAX_WAVES = 48
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def find_plane_waves(z: Floats, scaled: Columns, residual: _Values) -> Columns |
     ``z (n, k)`` as released; ``scaled`` maps it to a common scale; ``residual (n, classes)``, of
     mean 0.
     """
-    every = -(-len(z) // _MOST_ROWS)
+    every = -(-len(z) // _MAX_ROWS)
     rows, rows_scaled = z[::every].astype(np.float64), scaled(z[::every]).astype(np.float64)
     residual = residual[::every]
     grids = [
@@ -92,7 +92,7 @@ def find_plane_waves(z: Floats, scaled: Columns, residual: _Values) -> Columns |
     if not found:
         return None
     found.sort(key=lambda one: -one[0])
-    waves = [wave for _, wave in found[:_MOST_WAVES]]
+    waves = [wave for _, wave in found[:_MAX_WAVES]]
 
     def apply(new: Floats) -> Floats:
         rows, rows_scaled = new.astype(np.float64), scaled(new).astype(np.float64)
@@ -133,11 +133,11 @@ def _of_bits(rows: _Values) -> Iterator[_Grid]:
 
 def _of_low_bits(rows: _Values) -> Iterator[_Grid]:
     """Yield a grid of the lowest binary digits of each column, or bits in memory."""
-    many = [c for c in range(rows.shape[1]) if len(np.unique(rows[:, c])) > _MOST_BITS]
-    for column in many[:_MOST_NUMBERS]:
+    many = [c for c in range(rows.shape[1]) if len(np.unique(rows[:, c])) > _MAX_BITS]
+    for column in many[:_MAX_NUMBERS]:
         number = number_of(rows[:, column], column)
         bits = number.bits(rows[:, column])
-        alive = np.flatnonzero(np.ptp(bits, axis=0) > 0)[:_MOST_BITS]
+        alive = np.flatnonzero(np.ptp(bits, axis=0) > 0)[:_MAX_BITS]
         if len(alive) > 1:
             of = (Quantity("value", (column,)),) * len(alive)
             yield _Grid(of, 2, tuple(_bit(number, place) for place in alive.tolist()))
@@ -164,9 +164,9 @@ def _most_common(values: _Values) -> Place | None:
 
 def _windows(columns: list[int], side: int) -> Iterator[list[int]]:
     """Yield all columns, or overlapping windows of as many as a grid holds."""
-    fit = int(np.log2(_MOST_POINTS) / np.log2(side) + 1e-9)
+    fit = int(np.log2(_MAX_POINTS) / np.log2(side) + 1e-9)
     step = max(1, fit // 2)
-    for start in range(0, max(len(columns) - fit, 0) + step, step)[:_MOST_WINDOWS]:
+    for start in range(0, max(len(columns) - fit, 0) + step, step)[:_MAX_WINDOWS]:
         if len(columns[start : start + fit]) > 1:
             yield columns[start : start + fit]
 
@@ -175,10 +175,10 @@ def _of_values(rows: _Values, scaled: _Values) -> Iterator[_Grid]:
     """Yield grids of two and of three columns, by value and by rank, and of angle and length."""
     many = [c for c in range(rows.shape[1]) if len(np.unique(rows[:, c])) > 2]
     for size, side in _SIDES.items():
-        for columns in itertools.islice(itertools.combinations(many, size), _MOST_GRIDS[size]):
+        for columns in itertools.islice(itertools.combinations(many, size), _MAX_GRIDS[size]):
             of = tuple(Quantity("value", (c,)) for c in columns)
             yield from _placed(of, side, (scale_by_value, scale_by_rank), rows, scaled)
-    for columns in itertools.islice(itertools.combinations(many, 2), _MOST_GRIDS[2]):
+    for columns in itertools.islice(itertools.combinations(many, 2), _MAX_GRIDS[2]):
         for length in ("length", "logarithm of length"):
             of = Quantity("angle", columns), Quantity(length, columns)
             yield from _placed(of, _SIDES[2], (_by_turn,), rows, scaled)

@@ -19,9 +19,9 @@ _Values = npt.NDArray[np.float64]
 _Formula = Callable[[_Values, _Values], _Values]
 
 _LARGEST, _LARGEST_WHOLE = 1e30, 2.0**52
-_MOST_PAIRED = 24
+_MAX_PAIRED = 24
 """Columns of which all pairs are formed; of wider rows, none but the first ones."""
-_MOST_CELLS_SHARE = 0.4
+_MAX_CELLS_SHARE = 0.4
 """Most different pairs of values, as a share of rows, that are taken for categories."""
 
 
@@ -113,10 +113,10 @@ def quantities(z: Floats) -> Iterator[Quantity]:
     if columns > 1:
         for scaled in (False, True):
             yield from (Quantity(formula, (), scaled) for formula in _OF_ROW)
-    paired = many_valued[:_MOST_PAIRED]
+    paired = many_valued[:_MAX_PAIRED]
     for at, first in enumerate(paired):
         for second in paired[at + 1 :]:
-            cells = len(np.unique(z[:, [first, second]], axis=0)) <= _MOST_CELLS_SHARE * len(z)
+            cells = len(np.unique(z[:, [first, second]], axis=0)) <= _MAX_CELLS_SHARE * len(z)
             for scaled in (False, True):
                 for formula in _OF_TWO:
                     if formula != "cell" or (cells and not scaled):

@@ -26,19 +26,19 @@ from fairbench.auditing.wide.quantities import Quantity, quantities
 Values = npt.NDArray[np.float64]
 Folds = npt.NDArray[np.int64]
 
-_MOST_ROWS = 20_000
+_MAX_ROWS = 20_000
 """Rows that are screened."""
 _FINENESS = (64, 512, 4096)
 """Numbers of bins."""
 _SURE = 2.0
 """By which a quantity must be more uneven than the most uneven of noise, in standard errors."""
-_MOST_QUANTITIES, _MOST_WAVES = 24, 48
+_MAX_QUANTITIES, _MAX_WAVES = 24, 48
 _WIDTHS = (0, 8, 24)
 """Rows on each side of a value that count as near, beside those of the same value."""
 _FOLDS = 5
 _PRIOR_ROWS = 3.0
 """Weight of no residual, in rows."""
-_MOST_GATES = 6
+_MAX_GATES = 6
 _CORES = (0.002, 0.02, 0.1)
 """Shares of the rows below, and above, the part of a column along which waves are looked for."""
 
@@ -106,7 +106,7 @@ def screened(z: Floats, scaled: Columns, residual: Values) -> Columns | None:
         What is to be explained, of mean 0: labels less an auditor's probabilities, of rows that it
         has not learned from; of two classes one column.
     """
-    every = -(-len(z) // _MOST_ROWS)
+    every = -(-len(z) // _MAX_ROWS)
     uneven, waves = _screen(z[::every], scaled, residual[::every])
     if not uneven and not waves:
         return None
@@ -157,8 +157,8 @@ def _screen(
     uneven.sort(key=lambda one: -one[0])
     waves.sort(key=lambda one: -one[0])
     return (
-        [(quantity, gate) for _, quantity, gate in uneven[:_MOST_QUANTITIES]],
-        [wave for _, wave in waves[:_MOST_WAVES]],
+        [(quantity, gate) for _, quantity, gate in uneven[:_MAX_QUANTITIES]],
+        [wave for _, wave in waves[:_MAX_WAVES]],
     )
 
 
@@ -168,7 +168,7 @@ def _gates(z: Floats) -> list[Gate]:
         low, high = float(z[:, column].min()), float(z[:, column].max())
         if low < high and np.isin(z[:, column], (low, high)).all():
             gates.append(Gate(column, (low + high) / 2))
-    return gates[:_MOST_GATES]
+    return gates[:_MAX_GATES]
 
 
 def _unevenness(values: Values, residual: Values) -> float:

@@ -16,7 +16,7 @@ from fairbench.auditing.auditors.samples import Columns
 
 _Values = npt.NDArray[np.float64]
 
-_MOST_COLUMNS = 5
+_MAX_COLUMNS = 5
 _KNOTS = 14
 _RIDGE = 1e-9
 """Of the regression, as a share of the mean square of its columns."""
@@ -41,7 +41,7 @@ def surfaces(common: Floats) -> Columns | None:
     from sklearn.preprocessing import SplineTransformer
 
     columns = common.shape[1]
-    if not 3 <= columns <= _MOST_COLUMNS or any(len(np.unique(c)) < 100 for c in common.T):
+    if not 3 <= columns <= _MAX_COLUMNS or any(len(np.unique(c)) < 100 for c in common.T):
         return None
     curves = [
         SplineTransformer(_KNOTS, degree=3, knots="quantile", extrapolation="linear").fit(one)

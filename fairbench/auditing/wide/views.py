@@ -13,7 +13,7 @@ from fairbench.auditing.auditors.interactions import find_products, product_colu
 from fairbench.auditing.auditors.samples import Columns, LabelledRows, MemberRows
 from fairbench.auditing.auditors.trees import Boosting, fit_trees
 from fairbench.auditing.auditors.views import View, standardised
-from fairbench.auditing.config import FAST_ROUNDS, MOST_COLUMNS
+from fairbench.auditing.config import FAST_ROUNDS, MAX_COLUMNS
 from fairbench.auditing.wide.digits import digits
 from fairbench.auditing.wide.distances import distances
 from fairbench.auditing.wide.localities import local_means
@@ -99,7 +99,7 @@ def _unexplained(rows: MemberRows, common: Columns, seed: int) -> npt.NDArray[np
     fit = rows.fit
     predicted = np.tile(rows.prior, (len(fit.labels), 1))
     x = common(fit.x)
-    if x.shape[1] <= MOST_COLUMNS:
+    if x.shape[1] <= MAX_COLUMNS:
         half = np.random.default_rng(seed).permutation(len(fit.labels)) % 2 == 0
         held = rows.held.seen_through(common)
         for part in (half, ~half):

@@ -19,7 +19,7 @@ from typing import Any
 from fairbench.report.format import format_figure
 from fairbench.report.gather import Report
 from fairbench.report.headings import HEADINGS, PAGE, PAGE_COST, headed
-from fairbench.report.page.board import MOST_LIT, address, command_of, families, in_order, name_rows
+from fairbench.report.page.board import MAX_LIT, address, command_of, families, in_order, name_rows
 from fairbench.report.page.colours import colour_rules
 from fairbench.report.page.columns import (
     DIRECTIONS,
@@ -79,7 +79,7 @@ def page(report: Report) -> str:
         ranking=lambda panel: draw_ranking(panel, looks, directions),
         directions=directions,
         numeric=is_numeric,
-        most_lit=MOST_LIT,
+        most_lit=MAX_LIT,
         order_of=lambda panel: order_of(panel, directions),
         command=command_of,
         families=families(report.datasets, report.identities),

@@ -12,7 +12,7 @@ from fairbench.report.gather import DatasetReport
 from fairbench.report.identity import Identities
 from fairbench.report.panels import Panel
 
-MOST_LIT, _FAMILIES = 12, 6
+MAX_LIT, _FAMILIES = 12, 6
 """Most rows of a chart that are all in colour; of more, so many families' best rows are."""
 
 
@@ -63,7 +63,7 @@ def lit_rows(panel: Panel) -> list[LeaderboardRow]:
     tested = [row for row in panel.rows if row.method in panel.identities.references]
     if own:
         return [*own, *tested]
-    if len(panel.rows) <= MOST_LIT:
+    if len(panel.rows) <= MAX_LIT:
         return []
     best: dict[str, LeaderboardRow] = {}
     for row in panel.rows:  # in the order of the leaderboard

@@ -13,7 +13,7 @@ from fairbench.runs.executors.channel import drain
 from fairbench.store.secrets import redact_text
 from fairbench.store.text import escape
 
-MOST_AT_EITHER_END = 250_000
+MAX_AT_EITHER_END = 250_000
 """Bytes that are kept of the start of an output, and of its end."""
 
 _TAIL_LINES, _TAIL_LINE = 10, 200
@@ -25,7 +25,7 @@ class JobOutput:
 
     def __init__(self, connection: Connection) -> None:
         self._descriptor = connection.fileno()
-        self._room = MOST_AT_EITHER_END
+        self._room = MAX_AT_EITHER_END
         self._start, self._end = bytearray(), bytearray()
         self._left_out = 0
         self._told: deque[str] = deque(maxlen=_TAIL_LINES)
@@ -39,7 +39,7 @@ class JobOutput:
         self._start += part[: self._room]
         self._end += part[self._room :]
         self._room = max(self._room - len(part), 0)
-        if (surplus := len(self._end) - MOST_AT_EITHER_END) > MOST_AT_EITHER_END:
+        if (surplus := len(self._end) - MAX_AT_EITHER_END) > MAX_AT_EITHER_END:
             del self._end[:surplus]
             self._left_out += surplus
 
@@ -51,7 +51,7 @@ class JobOutput:
 
     def rest(self) -> str:
         """All that is left; to be asked once the job has ended."""
-        if (surplus := len(self._end) - MOST_AT_EITHER_END) > 0:
+        if (surplus := len(self._end) - MAX_AT_EITHER_END) > 0:
             del self._end[:surplus]
             self._left_out += surplus
         if not self._left_out:

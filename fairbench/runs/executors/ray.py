@@ -52,7 +52,7 @@ _LONGEST_SILENCE = 20.0
 _LONGEST_CONNECT = 30.0
 """Seconds in which a cluster must answer."""
 
-MOST_TRIES = 3
+MAX_TRIES = 3
 """Starts of a job whose machine or worker is lost under it."""
 
 
@@ -229,10 +229,10 @@ class RayExecutor(Executor):
         if isinstance(problem, self._ray.exceptions.LocalRayletDiedError) and self._is_alone():
             raise self._gone("its process on this machine (raylet) has ended")
         self._losses[job.id] = self._losses.get(job.id, 0) + 1
-        if self._losses[job.id] < MOST_TRIES:
+        if self._losses[job.id] < MAX_TRIES:
             self._waiting.appendleft(job)
             return None
-        text = f"lost {MOST_TRIES} times with its worker: {_first_line(problem)}"
+        text = f"lost {MAX_TRIES} times with its worker: {_first_line(problem)}"
         return Failed(job, Status.CRASHED, text, None, seconds)
 
 

@@ -38,9 +38,9 @@ from fairbench.api import (
     Unit,
 )
 
-_MOST_VALUES = 1024
+_MAX_VALUES = 1024
 
-_MOST_KEPT = 2_000_000
+_MAX_KEPT = 2_000_000
 """Intervals that are kept for further draws of the same rows."""
 
 _FLOOR = 1e-3
@@ -122,7 +122,7 @@ class _Quantiles(Representation):
                 code = column.code(x[:, j])
                 parts.append(column.interval(code, before, s))
                 before = np.column_stack([before, column.values[code]])
-            if sum(low.size for low, _ in self._known.values()) > _MOST_KEPT:
+            if sum(low.size for low, _ in self._known.values()) > _MAX_KEPT:
                 self._known.clear()
             lows, widths = zip(*parts, strict=True)
             self._known[content] = np.column_stack(lows), np.column_stack(widths)
@@ -155,8 +155,8 @@ class _Column:
         self, x: Floats, before: Floats, s: Ints, groups: int, params: Any, seed: int
     ) -> None:
         values = np.unique(x)
-        if len(values) > _MOST_VALUES:
-            grid = np.linspace(0, 1, _MOST_VALUES)
+        if len(values) > _MAX_VALUES:
+            grid = np.linspace(0, 1, _MAX_VALUES)
             values = np.unique(np.quantile(values, grid, method="lower"))
         self.values: Floats = values
         code = self.code(x)

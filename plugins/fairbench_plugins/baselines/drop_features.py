@@ -38,19 +38,19 @@ from fairbench.api import (
     TrainingRows,
     Unit,
 )
-from fairbench_plugins.baselines.subsets import MOST_SUBSETS, Split, best_of_each_size
+from fairbench_plugins.baselines.subsets import MAX_SUBSETS, Split, best_of_each_size
 
-_MOST_SOURCES = 128
+_MAX_SOURCES = 128
 """Columns of the raw table."""
 
-_MOST_POINTS = 16
+_MAX_POINTS = 16
 """Steps of the search: as many as a single-shot curve has points."""
 
 _PATIENCE = 5
 """Rounds without progress on held-out rows before a final decoder stops: a third of the time of
 100 rounds, and .01 less distortion on Adults-Gender."""
 
-_MOST_SEARCH_TREES = 240
+_MAX_SEARCH_TREES = 240
 """Trees of one classifier in the search: boosting grows one per class and round."""
 
 
@@ -83,8 +83,8 @@ class DropFeatures(Method):
 
     def supports(self, info: DatasetInfo) -> str | None:
         count = len({feature.source for feature in info.features})
-        if count > _MOST_SOURCES:
-            return f"it drops one column after another, at most {_MOST_SOURCES}; here are {count}"
+        if count > _MAX_SOURCES:
+            return f"it drops one column after another, at most {_MAX_SOURCES}; here are {count}"
         if count < 2:
             return f"it drops some columns and keeps others; {info.name} has one"
         return None
@@ -224,7 +224,7 @@ class _Search:
 
     def dropped(self, progress: Any) -> dict[int, list[str]]:
         """Sources to drop, by their number."""
-        if 2 ** len(self.columns) > MOST_SUBSETS:
+        if 2 ** len(self.columns) > MAX_SUBSETS:
             order, counts = self.greedy_order(progress)
             return {n: order[:n] for n in counts}
         x, s, names = self.train.x, self.train.s, list(self.columns)
@@ -241,7 +241,7 @@ class _Search:
     def greedy_order(self, progress: Any) -> tuple[list[str], list[int]]:
         """Sources in the order in which they go, and how many are gone at each point."""
         kept, gone, counts = list(self.columns), list[str](), list[int]()
-        steps = min(_MOST_POINTS, len(kept) - 1)
+        steps = min(_MAX_POINTS, len(kept) - 1)
         leakage = self.leakage(kept)
         # Until a column is tried among the others, its promise is its leakage on its own.
         nothing = self.leakage([])
@@ -275,7 +275,7 @@ class _Search:
             share = np.bincount(s[self.fit_rows], minlength=groups)
             p[:] = share / share.sum()
             return -float(log_loss(s[self.measure_rows], p, labels=np.arange(groups)))
-        rounds = min(self.params.search_trees, _MOST_SEARCH_TREES // groups)
+        rounds = min(self.params.search_trees, _MAX_SEARCH_TREES // groups)
         x = self._inputs(kept)
         model = HistGradientBoostingClassifier(
             max_iter=max(rounds, 10),

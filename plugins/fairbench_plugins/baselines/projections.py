@@ -28,7 +28,7 @@ from fairbench.api import (
     Unit,
 )
 
-_MOST_POINTS = 5
+_MAX_POINTS = 5
 
 
 class _Projection(Method):
@@ -50,7 +50,7 @@ class RandomProjection(_Projection):
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
     ) -> Sequence[Fitted]:
         features = train.x.shape[1]
-        kept = min(features, _MOST_DIMENSIONS)
+        kept = min(features, _MAX_DIMENSIONS)
         curves = []
         for unit in units:
             normal = np.random.default_rng(unit.seed).normal(size=(features, kept))
@@ -73,9 +73,9 @@ class PCA(_Projection):
 
         features = train.x.shape[1]
         # The components of images are computed from a part of them.
-        x = train.x[:: max(1, train.x.size // _MOST_CELLS)].astype(np.float32)
-        kept = min(features, len(x), _MOST_DIMENSIONS)
-        solver = "full" if features <= _MOST_DIMENSIONS else "randomized"
+        x = train.x[:: max(1, train.x.size // _MAX_CELLS)].astype(np.float32)
+        kept = min(features, len(x), _MAX_DIMENSIONS)
+        solver = "full" if features <= _MAX_DIMENSIONS else "randomized"
         curves = []
         for unit in units:
             model = Components(n_components=kept, svd_solver=solver, random_state=unit.seed)
@@ -83,10 +83,10 @@ class PCA(_Projection):
         return curves
 
 
-_MOST_CELLS = 100_000_000
+_MAX_CELLS = 100_000_000
 """Rows times features that principal components are computed from."""
 
-_MOST_DIMENSIONS = 256
+_MAX_DIMENSIONS = 256
 """Most axes, of images and other wide tables."""
 
 
@@ -99,7 +99,7 @@ class _ProjectionCurve(Curve):
         self.axes = axes.astype(np.float32)
         # All of the axes of a rotation are x itself, which is the baseline identity.
         most = axes.shape[1] - (axes.shape[1] == features)
-        kept = np.unique(np.geomspace(max(most, 1), 1, _MOST_POINTS).round().astype(int))[::-1]
+        kept = np.unique(np.geomspace(max(most, 1), 1, _MAX_POINTS).round().astype(int))[::-1]
         self.points = tuple(Point.of(dimensions=int(k)) for k in kept)
 
     def at(self, point: Point) -> Representation:

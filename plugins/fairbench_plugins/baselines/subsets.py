@@ -21,16 +21,16 @@ import numpy as np
 
 from fairbench.api import Floats, Ints
 
-MOST_SUBSETS = 4096
+MAX_SUBSETS = 4096
 """Subsets that are searched at most."""
 
 _WIDTH = 0.3
 """h, in standard deviations: next to nothing between neighbouring codes of most categories."""
 _FLOOR = 0.2
 """f. On Adults-Gender the log loss of s from all columns is best here (of .05, .2)."""
-_MOST_PAIRS = 3_000_000
+_MAX_PAIRS = 3_000_000
 """Pairs of a row that measures and a row that fits: entries of one kernel."""
-_MOST_SUMS = 4_000_000_000
+_MAX_SUMS = 4_000_000_000
 """Pairs over all subsets: fewer rows where there are many subsets."""
 _BLOCK = 64
 """Rows whose kernels are in the cache together: a third of the time of all rows at once."""
@@ -64,7 +64,7 @@ class Split:
 
     def within_budget(self) -> Split:
         """As many rows as the time for all subsets allows, the first of each part."""
-        most = min(_MOST_PAIRS, _MOST_SUMS // 2 ** len(self.columns))
+        most = min(_MAX_PAIRS, _MAX_SUMS // 2 ** len(self.columns))
         share = min(1.0, (most / (len(self.s_fit) * len(self.s_measure))) ** 0.5)
         fit, measure = int(share * len(self.s_fit)), int(share * len(self.s_measure))
         return replace(

@@ -67,7 +67,7 @@ Array = npt.NDArray[np.float64]
 COUNTS = (1024, 512, 256, 128, 64, 32, 16, 8, 4, 2)
 """Points of k-means."""
 
-MOST_CELLS = 1024
+MAX_CELLS = 1024
 """z of more cells no longer takes few values."""
 
 _ROWS_AT_ONCE = 8192
@@ -88,7 +88,7 @@ class CellParams(Params):
 class FunnelParams(CellParams):
     """Hyperparameters of the funnel."""
 
-    cells: int = Field(MOST_CELLS, ge=2, le=MOST_CELLS)
+    cells: int = Field(MAX_CELLS, ge=2, le=MAX_CELLS)
     """Cells of k-means to start from; at most half as many as there are training rows."""
     blind: float = Field(0.1, ge=0, allow_inf_nan=False)
     """w, the weight of the distortion of those who do not know s."""
@@ -106,9 +106,7 @@ class KMeans(_CellMethod):
     name = "k-means"
     summary = "cells of k-means, released as their centres; sees no s"
     reference = "Lloyd 1982, doi:10.1109/TIT.1982.1056489"
-    knobs = (
-        Knob("cells", 1, MOST_CELLS, "number of cells; fewer is fairer", limits=(1, math.inf)),
-    )
+    knobs = (Knob("cells", 1, MAX_CELLS, "number of cells; fewer is fairer", limits=(1, math.inf)),)
     Params: ClassVar[type[Params]] = CellParams
 
     def points(self) -> tuple[Point, ...]:
@@ -140,14 +138,14 @@ class Funnel(_CellMethod):
     summary = "privacy funnel: merges cells by least distortion per nat of I(S;Z) saved"
     reference = "after Ding and Sadeghi 2019, arXiv:1901.06629; squared error of x, pairs"
     shots = Shots.SINGLE
-    knobs = (Knob("merges", 0, MOST_CELLS - 1, "cells merged away; more is fairer"),)
+    knobs = (Knob("merges", 0, MAX_CELLS - 1, "cells merged away; more is fairer"),)
     Params: ClassVar[type[Params]] = FunnelParams
 
     def search_space(self) -> Mapping[str, Any]:
         from optuna.distributions import FloatDistribution, IntDistribution
 
         return {
-            "cells": IntDistribution(64, MOST_CELLS, log=True),
+            "cells": IntDistribution(64, MAX_CELLS, log=True),
             "blind": FloatDistribution(0.01, 1.0, log=True),
         }
 

@@ -44,7 +44,7 @@ from fairbench_plugins.erasure.common import (
     without,
 )
 
-_MOST_ROWS = 100_000
+_MAX_ROWS = 100_000
 """Rows that the classifiers of INLP are fitted on: every second, third, ... of more."""
 
 _POINTS = 16
@@ -80,7 +80,7 @@ class INLP(Erasure):
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
     ) -> Sequence[Fitted]:
-        every = -(-len(train.x) // _MOST_ROWS)
+        every = -(-len(train.x) // _MAX_ROWS)
         mean = train.x.mean(axis=0, dtype=np.float64)
         x, s = train.x[::every] - mean, train.s[::every]
         width, params = x.shape[1], self.params

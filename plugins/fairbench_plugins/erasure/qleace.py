@@ -42,7 +42,7 @@ from fairbench_plugins.erasure.common import (
     Flags,
 )
 
-_MOST_STEPS = 200
+_MAX_STEPS = 200
 """Of the barycentre's iteration, which takes some ten."""
 
 
@@ -93,7 +93,7 @@ class QLEACE(Erasure):
 def find_barycentre(covariances: Array, weights: Array) -> Array:
     """The Wasserstein barycentre of Gaussians with one mean, ``(k, k)``."""
     mean: Array = np.einsum("g,gij->ij", weights, covariances)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_STEPS):
         root, inverse = _roots(mean)
         middle = np.einsum("g,gij->ij", weights, _roots(root @ covariances @ root)[0])
         before, mean = mean, inverse @ middle @ middle @ inverse

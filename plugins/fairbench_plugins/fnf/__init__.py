@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 GAMMAS = (0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95, 0.99, 1.0)
 
-_MOST_FEATURES = 128
-_MOST_GROUPS = 16
+_MAX_FEATURES = 128
+_MAX_GROUPS = 16
 """Every row goes through the flows of all groups."""
 
 _NARROWEST = 0.1
@@ -98,10 +98,10 @@ class FNF(NeuralMethod):
         features, groups = len(info.features), len(info.groups)
         if info.architecture.image is not None:
             return f"its flows take tables; {info.name} has images"
-        if not 2 <= features <= _MOST_FEATURES:
-            return f"its flows take 2 to {_MOST_FEATURES} features; {info.name} has {features}"
-        if groups > _MOST_GROUPS:
-            return f"it trains a flow per group, {_MOST_GROUPS} at most; {info.name} has {groups}"
+        if not 2 <= features <= _MAX_FEATURES:
+            return f"its flows take 2 to {_MAX_FEATURES} features; {info.name} has {features}"
+        if groups > _MAX_GROUPS:
+            return f"it trains a flow per group, {_MAX_GROUPS} at most; {info.name} has {groups}"
         return None
 
     def architecture(self, info: DatasetInfo) -> Architecture:

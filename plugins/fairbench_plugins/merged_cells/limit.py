@@ -43,7 +43,7 @@ _NEAR = 1e-3
 """Reduced cost per row, of one unit of price, below which the share of a pair is refined."""
 _KEPT = 1e-3
 """The same up to which an unused column stays for the next price."""
-_MOST_ROUNDS = 60
+_MAX_ROUNDS = 60
 _AT_ONCE = 50_000
 """Pairs whose costs are computed together: what they are made of stays in the cache."""
 _TINY = 1e-300
@@ -158,7 +158,7 @@ def _at_price(pricing: _Pricing, columns: _Columns, squares: float, tolerance: f
     """Solve one price from some columns; of these and new ones keep what the next may need."""
     sums, price = pricing.sums, pricing.price
     rows, unit = float(sums.n.sum()), max(1.0, price)
-    for again in reversed(range(_MOST_ROUNDS)):
+    for again in reversed(range(_MAX_ROUNDS)):
         used, types = columns.solve()
         more, least = pricing.cheapest(types)
         if least > -tolerance * unit or not again:

@@ -19,8 +19,8 @@ from fairbench_plugins.merged_cells.joining import Array, information
 _BINS = 32
 _ROWS_A_STRATUM = 30
 """Training rows per stratum, on average: where more values are distinct, strata are k-means'."""
-_MOST_STRATA = 600
-_MOST_CELLS = 60
+_MAX_STRATA = 600
+_MAX_CELLS = 60
 """Cells of a stratum: pairs of cells are searched within it."""
 _APART = 1000.0
 """Scale of the kept columns: the nearest cell of a row is in the nearest stratum."""
@@ -79,12 +79,12 @@ def kept_columns(x: Floats, shares: Array, keep: float) -> npt.NDArray[np.bool_]
 def find_strata(x: Floats, kept: npt.NDArray[np.bool_], rows_a_cell: int, seed: int) -> Strata:
     """Cut rows ``(n, d)`` into strata by the ``kept`` columns, and these into cells."""
     columns = x[:, kept]
-    groups = _cells(columns, min(_MOST_STRATA, len(x) // _ROWS_A_STRATUM), seed)
+    groups = _cells(columns, min(_MAX_STRATA, len(x) // _ROWS_A_STRATUM), seed)
     of_rows = nearest(groups, columns)
     centres, stratum = [], []
     for number in np.unique(of_rows):
         rows = x[of_rows == number]
-        cells = _cells(rows, min(_MOST_CELLS, len(rows) // rows_a_cell), seed)
+        cells = _cells(rows, min(_MAX_CELLS, len(rows) // rows_a_cell), seed)
         cells[:, kept] = groups[number]
         centres.append(cells)
         stratum.append(np.full(len(cells), number))
