@@ -27,18 +27,21 @@ from tests.conftest import make_table
 from tests.search.bench import Bowl
 from tests.support.real_data import root_with
 
-OF_NOTHING = ...  # FILL: derive_seed()
-OF_AUDITORS = ...  # FILL: derive_seed(7, "auditors")
-OF_AN_ENCODING = ...  # FILL: derive_seed("encode", "f" * 64, 3, 0)
+OF_NOTHING = 8203414616412130826
+OF_AUDITORS = 5721372886839789233
+OF_AN_ENCODING = 2560463258652222593
 
-HASH = ...  # FILL: hash_of(CONTENT)
-POINT_KEY = ...  # FILL: point_key("a" * 64, "beta=0.5", AUDIT, 5)
-UNIT_KEYS = ...  # FILL: the two keys of test_the_key_of_a_model, as a list
+HASH = "7d3aaa3b61dd6123b3252f63609b92b54766c3259082ccb0935fdfc4bd934fe0"
+POINT_KEY = "7c0e4f180ff003cbb149644d67e9077c759cdee539c4de3f27663083cd83ae43"
+UNIT_KEYS = [
+    "b7ce9c22fcec349e817fd3c968460b83b22c036433ec9542d0f36f2ad2a20261",
+    "09991c85bdbc54ba2d9c78402630ae521902672d457ae365f0d81f4ca76c9543",
+]
 
-OFFICIAL_TEST_ROWS = ...  # FILL: first five of the test rows of the official split, as a list
-FOLD_TEST_ROWS = ...  # FILL: first five of those of fold 2 of 5, as a list
-OFFICIAL_FINGERPRINT = ...  # FILL
-FOLD_FINGERPRINT = ...  # FILL: of fold 2 of 5
+OFFICIAL_TEST_ROWS = [0, 3, 4, 6, 8]
+FOLD_TEST_ROWS = [11, 16, 18, 21, 22]
+OFFICIAL_FINGERPRINT = "dd3c85c13aff3ff92263f3016de15bf2c75bc2620426e53363a033f4220fb2b9"
+FOLD_FINGERPRINT = "09702560d3191f0335ec3bfd77eb38af2c0d127d450e489c5725181f092b3b84"
 
 CONTENT = {"b": [1, 2.5, None, True], "a": {"text": "é", "share": 0.1}}
 AUDIT = {"preset": "strict", "epochs": 60, "learning_rate": 1e-3, "hidden": [256, 256]}
