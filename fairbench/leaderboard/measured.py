@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from fairbench.api import NO_KNOBS
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.leaderboard.select import CurveRecords, SelectedRecords
@@ -101,6 +103,14 @@ def _finite(column: str, value: object) -> float | None:
     return float(value)
 
 
+def _row(column: str, values: object) -> Array:
+    """Return replicates as an array ``(resamples,)``; ValueError where they are none."""
+    row = np.asarray(values, np.float64)
+    if row.ndim != 1:
+        raise ValueError(f"replicates of shape {row.shape} for {column}")
+    return row
+
+
 def resample(
     metric: type[Metric], curve: MeasuredCurve, problems: list[str]
 ) -> Mapping[str, Array]:
@@ -115,7 +125,8 @@ def resample(
             if name in metric.columns
         }
     try:
-        return dict(metric().resampled(curve.evaluation))
+        found = dict(metric().resampled(curve.evaluation))
+        return {name: _row(name, values) for name, values in found.items()}
     except (Exception, SystemExit) as error:
         problems.append(f"The metric {metric.name} raised {describe(error)} on {curve.method}.")
         return {}

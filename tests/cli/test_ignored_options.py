@@ -17,9 +17,9 @@ from fairbench.errors import ConfigError
     ("options", "says"),
     [
         ({"attacks": True}, "need a dataset"),
-        ({"attacks": True, "channels": "empty"}, "not on channels"),
-        ({"attacks": True, "rows": 500}, "not on channels"),
-        ({"attacks": True, "seeds": 2}, "not on channels"),
+        ({"attacks": True, "channels": "empty"}, "it uses no channels"),
+        ({"attacks": True, "rows": 500}, "it uses no channels"),
+        ({"attacks": True, "seeds": 2}, "it uses no channels"),
         ({"dataset": "compas"}, "they have no dataset"),
         ({"quick": True}, "no quick audit"),
         ({"data_root": Path()}, "they have no dataset"),
@@ -38,5 +38,5 @@ def test_a_dataset_of_the_page_needs_a_board(tmp_path: Path) -> None:
 
 
 def test_a_collection_is_of_the_figure_across_tables(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="not of curves"):
+    with pytest.raises(ConfigError, match="not with curves"):
         plot("curves", results=tmp_path, collection="tabular-v1")

@@ -127,7 +127,7 @@ def test_folds_that_cannot_be_are_refused(fairbench_here: Call) -> None:
     for words, says in (
         (("--splits", "1"), "--splits"),
         (("--splits", "21"), "--splits"),
-        (("--splits", "5", "--tune", "3"), "exclude each other"),
+        (("--splits", "5", "--tune", "3"), "cannot be combined with --splits"),
     ):
         done = fairbench_here(*RUN, "--methods", "noisy", *words)
         assert done.returncode == 2

@@ -105,7 +105,9 @@ def test_methods_whose_code_has_changed_are_named_before_they_are_trained_again(
     assert planned(bench).methods_with_changed_code() == [], "nothing was trained before"
     run(bench)
     assert planned(bench).methods_with_changed_code() == []
-    assert planned(bench, rerun="all").changed() == [], "it is trained again as it was asked for"
+    assert planned(bench, rerun="all").methods_with_changed_code() == [], (
+        "it is trained again as it was asked for"
+    )
     monkeypatch.setattr(plan, "code_of", lambda method: "0" * 16)
     assert planned(bench).methods_with_changed_code() == ["bowl"]
 

@@ -74,7 +74,7 @@ WRONG = [
     (
         fits.Raises,
         "one result per unit",
-        "fit raised KeyError: 'weights' (support/wrong_methods.py",
+        "fit raised KeyError: 'weights' (support/wrong_fits.py",
     ),
     (fits.Exits, "one result per unit", "fit raised SystemExit: enough"),
     (encoders.WrongShape, "codes are float32", "returned shape (300,)"),

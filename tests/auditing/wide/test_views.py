@@ -137,7 +137,7 @@ def test_an_audit_of_arrays_searches_widely_and_a_quick_one_does_not() -> None:
     assert report.hidden is not None
     assert report.hidden.view == "quantities"
     said = " ".join(str(report).split())
-    assert "the rest shows on the quantities view: ratios, products, angles or lengths" in said
+    assert "the rest is found on the quantities view: ratios, products, angles or lengths" in said
     assert report.to_dict()["hidden"]["view"] == "quantities"
     quick = fairbench.audit(z, bit.astype(int), quick=True)
     assert not any(one.view == "quantities" for one in quick.auditors)
