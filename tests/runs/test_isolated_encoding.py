@@ -139,7 +139,7 @@ def test_honest_encoders_give_the_codes_that_were_audited(
     assert alone.agrees
 
 
-@pytest.mark.parametrize("method", [Thief, DecodingThief])
+@pytest.mark.parametrize("method", [Thief, pytest.param(DecodingThief, marks=pytest.mark.thorough)])
 def test_what_was_taken_from_memory_is_missed(
     method: type[Method], prepared: Prepared, tmp_path: Path
 ) -> None:
