@@ -128,7 +128,7 @@ def test_a_weak_leak_is_not_excluded_where_no_auditor_is_better_than_a_guess() -
     assert "no auditor was clearly better than a guess" in str(by_prior[0]).replace("\n", " ")
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_interval_contains_the_estimate_however_many_groups_there_are() -> None:
     rng = np.random.default_rng(0)
     report = quick(rng.normal(size=(3000, 2)), rng.integers(0, 77, 3000))

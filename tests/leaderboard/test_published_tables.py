@@ -89,7 +89,7 @@ def test_own_rows_that_do_not_fit_are_told_and_the_rest_stays(
     assert "sofair" in {row.method for row in found.tables[0].leaderboard}
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_the_published_verdict_needs_no_results(fairbench_here: Call, tmp_path: Path) -> None:
     done = fairbench_here("leaderboard", "--across", "--against", "published")
     assert done.returncode == 0, done.stderr

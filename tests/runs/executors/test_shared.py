@@ -223,7 +223,7 @@ def test_no_worker_is_kept_for_a_job_that_waits_for_a_gpu(store_url: str) -> Non
     assert ends == ["fit 1", "audit 1", "fit 2", "audit 2", "fit 3", "audit 3"]
 
 
-@pytest.mark.thorough
+@pytest.mark.slow
 def test_a_real_worker_audits_while_trainings_fill_the_gpu(
     store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
