@@ -213,11 +213,8 @@ def name_row(entry: LeaderboardEntry) -> str:
 def get_figure(entry: LeaderboardEntry, column: str) -> float | None:
     """Return a figure of a row; None where it has none, or that of a constant guess instead."""
     value = entry.row.figures.get(column)
-    return (
-        None
-        if value is None or math.isnan(value) or entry.row.no_point_within_limit(column)
-        else value
-    )
+    missing = value is None or math.isnan(value) or entry.row.no_point_within_limit(column)
+    return None if missing else value
 
 
 def order_figure(value: float | None, *, highest_first: bool = False) -> float:

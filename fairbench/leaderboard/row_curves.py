@@ -44,11 +44,8 @@ def choose_curves(
     folds, it is of that one, else of the largest.
     """
     official = [curve for curve in curves if curve.split == OFFICIAL.name]
-    of_folds: dict[int, list[CurveRecords]] = {}
-    for curve in curves:
-        if curve.split != OFFICIAL.name:
-            of_folds.setdefault(Split.parse(curve.split).folds, []).append(curve)
-    whole = {folds: _complete_folds(own, is_complete) for folds, own in of_folds.items()}
+    of_folds = _by_folds(curves)
+    whole = {number: _complete_folds(own, is_complete) for number, own in of_folds.items()}
     replicated = [number for number, count in whole.items() if count == number]
     if replicated:
         number = folds if folds in replicated else max(replicated)
@@ -66,13 +63,23 @@ def commonest_folds(
     rows: Iterable[Sequence[CurveRecords]], is_complete: Callable[[CurveRecords], bool]
 ) -> int:
     """Return the number of folds that most rows are complete on; 0 where none is replicated."""
-    counted: list[int] = []
-    for curves in rows:
-        splits = {Split.parse(curve.split).folds for curve in curves} - {0}
-        for number in splits:
-            own = [curve for curve in curves if Split.parse(curve.split).folds == number]
-            counted += [number] * (_complete_folds(own, is_complete) == number)
-    return commonest(counted)
+    return commonest(
+        [
+            number
+            for curves in rows
+            for number, own in _by_folds(curves).items()
+            if _complete_folds(own, is_complete) == number
+        ]
+    )
+
+
+def _by_folds(curves: Iterable[CurveRecords]) -> dict[int, list[CurveRecords]]:
+    """Return the curves of each number of folds, without those of the official split."""
+    of_folds: dict[int, list[CurveRecords]] = {}
+    for curve in curves:
+        if curve.split != OFFICIAL.name:
+            of_folds.setdefault(Split.parse(curve.split).folds, []).append(curve)
+    return of_folds
 
 
 def _complete_folds(
