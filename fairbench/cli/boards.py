@@ -176,3 +176,8 @@ def board_export(
         f"{shlex.quote(str(path))}",
         markup=False,
     )
+    if board.incomplete:
+        err.print(
+            f"Warning: some curves failed of {', '.join(board.incomplete)}. Why: fairbench status",
+            markup=False,
+        )

@@ -98,6 +98,18 @@ class Board:
         curves = self.records().curves.values()
         return max(len(curve.points) for same in curves for curve in same)
 
+    @property
+    def incomplete(self) -> list[str]:
+        """Methods, and labels of their hyperparameters, of which a curve is not complete."""
+        records = self.records()
+        units = [
+            curve.units[0]
+            for same in records.curves.values()
+            for curve in same
+            if not records.is_complete(curve)
+        ]
+        return sorted({f"{u.method} ({u.label})" if u.label else u.method for u in units})
+
     def all_records(self) -> list[Record]:
         """Return its records as stores take them, with the keys that they have there.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +15,8 @@ from fairbench.leaderboard.select import CurveRecords, SelectedRecords
 from fairbench.stats.bootstrap import from_text
 from fairbench.stats.intervals import Array
 from fairbench.store.records import ReferenceRecord
-from fairbench.store.text import clean_line, describe
+from fairbench.store.returned_values import checked_columns
+from fairbench.store.text import describe
 
 
 @dataclass(frozen=True)
@@ -84,23 +83,16 @@ def compute(
 ) -> Mapping[str, float | None]:
     """Return the columns of a metric. If it cannot: none, and one line more in ``problems``."""
     try:
-        values = dict(metric().compute(evaluation))
-        return {name: _finite(name, value) for name, value in values.items()}
+        values = metric().compute(evaluation)
     # A third party's metric must not take the leaderboard along.
     except (Exception, SystemExit) as error:
         problems.append(f"The metric {metric.name} raised {describe(error)} on {method}.")
         return {}
-
-
-def _finite(column: str, value: object) -> float | None:
-    """Return a figure as a number; ValueError where it is none that a table can hold."""
-    if value is None:
-        return None
-    if not isinstance(value, numbers.Real) or not math.isfinite(value):
-        raise ValueError(
-            f"{clean_line(repr(value), 60)} for {column} (None says that a value cannot be given)"
-        )
-    return float(value)
+    try:
+        return checked_columns(metric, values)
+    except ValueError as error:
+        problems.append(f"On {method}: {error}")
+        return {}
 
 
 def _row(column: str, values: object) -> Array:

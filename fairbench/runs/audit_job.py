@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -23,7 +22,8 @@ from fairbench.runs.shared_labels import Estimated, SharedLabels, estimated
 from fairbench.stats.bootstrap import to_text
 from fairbench.store import files
 from fairbench.store.records import AuditorReading
-from fairbench.store.text import clean_line, describe
+from fairbench.store.returned_values import checked_columns
+from fairbench.store.text import describe
 
 if TYPE_CHECKING:
     from fairbench.auditing.ensemble import EnsembleAudit
@@ -239,28 +239,13 @@ def _readings(audited: EnsembleAudit) -> list[AuditorReading]:
 def measured_columns(metric: type[Metric], evaluation: PointEvaluation) -> dict[str, float | None]:
     """Compute the columns of a metric of a point; ContractError: it raised, or cannot be used."""
     try:
-        values = dict(metric().compute(evaluation))
+        values = metric().compute(evaluation)
     except (Exception, SystemExit) as error:
         raise ContractError(f"The metric {metric.name} raised {describe(error)}.") from error
-    for column in metric.undeclared(values):
-        raise ContractError(
-            f"The metric {metric.name} returned {clean_line(repr(column), 60)}, which it does not "
-            "declare in columns."
-        )
-    for column, value in values.items():
-        if value is not None and not _is_finite(value):
-            raise ContractError(
-                f"The metric {metric.name} returned {clean_line(repr(value), 60)} for "
-                f"{clean_line(repr(column), 60)}; None says that a value cannot be given."
-            )
-    return {column: None if v is None else float(v) for column, v in values.items()}
-
-
-def _is_finite(value: Any) -> bool:
     try:
-        return math.isfinite(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
+        return checked_columns(metric, values)
+    except ValueError as error:
+        raise ContractError(str(error)) from None
 
 
 @dataclass(frozen=True)

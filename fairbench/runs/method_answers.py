@@ -10,7 +10,7 @@ from typing import Any
 from fairbench.api import DatasetInfo, Point, Shots, Workload
 from fairbench.api.method import Method, Params
 from fairbench.errors import PluginError
-from fairbench.runs.plugin_values import short_repr
+from fairbench.store.returned_values import short_repr
 from fairbench.store.text import describe
 
 

@@ -1,14 +1,12 @@
-"""Values that plugins return to a job: numbers, costs, and the error for what is not allowed."""
+"""Costs that plugins report to a job, and the error for what an interface does not allow."""
 
 from __future__ import annotations
 
-import math
-import numbers
 import re
 from collections.abc import Callable
 from typing import Any
 
-from fairbench.store.text import clean_line
+from fairbench.store.returned_values import is_finite_number, short_repr
 
 Progress = Callable[[float, str], None]
 
@@ -27,15 +25,9 @@ class ContractError(Exception):
 
 def finite_number(value: Any, what: str) -> float:
     """Return a number as a float; ContractError, which names ``what``, if it is none."""
-    number = math.nan
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-    if not math.isfinite(number):
+    if not is_finite_number(value):
         raise ContractError(f"{what} is {short_repr(value)}, not a finite number.")
-    return number
+    return float(value)
 
 
 class ReportedCosts(dict[str, float]):
@@ -51,11 +43,3 @@ class ReportedCosts(dict[str, float]):
         if name not in self and len(self) >= MAX_COSTS:
             raise ContractError(f"report() got more than {MAX_COSTS} names of costs.")
         self[name] = finite_number(value, f"the cost {name!r} given to report()")
-
-
-def short_repr(value: Any) -> str:
-    """Return the start of a value's text, for messages."""
-    try:
-        return clean_line(repr(value), 60)
-    except Exception:  # a plugin's object may be of any kind
-        return f"a {type(value).__name__}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import pickle
 import re
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.leaderboard.frames import WITHOUT_NUMBER
 from fairbench.metrics.columns import RESERVED
+from fairbench.store.returned_values import is_finite_number, short_repr
 from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_declarations import check_texts
 from fairbench.testing.promises import convert_errors, promise
@@ -162,14 +162,10 @@ def finite(trial: MetricTrial) -> None:
     """A NaN in a table spreads to every mean and rank computed from it."""
     for name, values in trial.values.items():
         for column, value in values.items():
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float | np.number):
-                raise BrokenPromise(f"{column} is {value!r}.", "Return a float, or None.")
-            if not math.isfinite(value):
+            if value is not None and not is_finite_number(value):
                 raise BrokenPromise(
-                    f"On an evaluation {_of(name)} {column} is {value}.",
-                    "Return None where a value is undefined.",
+                    f"On an evaluation {_of(name)} {column} is {short_repr(value)}.",
+                    "Return a float, or None where a value is undefined.",
                 )
 
 

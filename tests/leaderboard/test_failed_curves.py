@@ -48,6 +48,7 @@ def row_of(records: SelectedRecords, method: str) -> LeaderboardRow:
 def test_a_seed_that_failed_on_a_fold_makes_the_row_of_a_board_incomplete(tmp_path: Path) -> None:
     records = selected(tmp_path, two_seeds_of_which_one_diverged)
     board = make_board(records, "adults-gender", REGISTRY, version=5, budget="quick")
+    assert board.incomplete == ["sofair"]
     published = from_bytes(to_bytes(board)).records()
     for one in (records, published):
         row = row_of(one, "sofair")

@@ -34,10 +34,12 @@ class Odd(Metric):
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        (None, "TypeError"),
-        ({"odd": "much"}, "'much' for odd"),
-        ({"odd": float("nan")}, "nan for odd"),
-        ({"odd": np.array([1.0])}, "for odd"),
+        (None, "returned None"),
+        ({"odd": "much"}, "returned 'much' for 'odd'"),
+        ({"odd": float("nan")}, "returned nan for 'odd'"),
+        ({"odd": True}, "returned True for 'odd'"),
+        ({"odd": np.array([1.0])}, "returned array([1.]) for 'odd'"),
+        ({"odd": 1.0, "even": 1.0}, "returned 'even', which it does not declare"),
     ],
 )
 def test_what_is_no_figure_leaves_the_rest_of_the_table(
@@ -49,7 +51,7 @@ def test_what_is_no_figure_leaves_the_rest_of_the_table(
     (table,) = build_tables(selected(tmp_path, folded), registry)
     assert all(row.figures.get("odd") is None for row in table.leaderboard)
     assert any(row.replicated and row.figures["aufdc"] for row in table.leaderboard)
-    assert any("The metric odd raised" in problem and why in problem for problem in table.problems)
+    assert any(f"The metric odd {why}" in problem for problem in table.problems)
 
 
 def test_a_board_is_made_without_the_replicates_of_such_a_metric(

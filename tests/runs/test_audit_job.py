@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fairbench.api.metric import Metric
@@ -47,9 +48,15 @@ def test_names_of_columns_are_texts() -> None:
         measured_columns(Numbered, None)
 
 
-def test_values_are_finite_numbers() -> None:
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), True, "1", 10**400, np.ones(1)])
+def test_values_are_finite_numbers(value: object) -> None:
     with pytest.raises(ContractError, match="None says"):
-        measured(own=float("nan"))
+        measured(own=value)
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    found = measured(own=np.float32(0.5), own_income=np.int64(2))
+    assert found == {"own": 0.5, "own_income": 2.0}
 
 
 def test_a_metric_cannot_write_into_what_other_metrics_read() -> None:
