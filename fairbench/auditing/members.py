@@ -13,11 +13,12 @@ import numpy as np
 
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import AuditorResult, Prediction
-from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weights, pooled
+from fairbench.auditing.auditors.blend import pool_weights, pooled
 from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees
 from fairbench.auditing.auditors.interactions import find_products, improve_on, product_columns
 from fairbench.auditing.auditors.mlp import MLPSettings, fit_weighted_classifiers
 from fairbench.auditing.auditors.patterns import counting_suffices, find_patterns
+from fairbench.auditing.auditors.recalibration import fit_recalibration, recalibrate
 from fairbench.auditing.auditors.samples import (
     DistinctRows,
     MemberRows,
@@ -251,12 +252,12 @@ class _Ensemble:
                 mine = self.rows_with_fresh_draws.seen_through(view.apply)
             classify = self._fit_member(member, mine, seed, splits)
             held = classify(rows.held.x)
-            power, share = calibration(held, rows.held, rows.prior)
+            power, share = fit_recalibration(held, rows.held, rows.prior)
             by_role = {
-                role: calibrated(classify(x), rows.prior, power, share)
+                role: recalibrate(classify(x), rows.prior, power, share)
                 for role, x in evaluated.items()
             }
-            held = calibrated(held, rows.prior, power, share)
+            held = recalibrate(held, rows.prior, power, share)
             predictions.append(_Fitted(member, view.name, held, by_role))
         return predictions
 

@@ -1,9 +1,4 @@
-"""Calibrate each member's probabilities, and blend all members, on held-out rows.
-
-An overconfident classifier gives too low an estimate, and one that learned only noise gives a
-negative one. Both are corrected on the held-out part of the auditor training set, never on the
-validation or test set.
-"""
+"""Blend all members of a family, and say what a member adds, on held-out rows."""
 
 from __future__ import annotations
 
@@ -15,40 +10,10 @@ from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import LabelledRows, Weights
 from fairbench.auditing.auditors.simple import held_out_loss
 
-_POWERS = (0.0, 0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3)
-"""Exponents of a member: 0 is the prior alone, 1 the member as it is, above 1 sharper."""
-_SHARES = (0.001, 0.01, 0.05)
-"""Shares of the prior mixed in."""
 _RIDGE = 10.0
 """Strength of the pull towards the best single member, in rows."""
 _SURE = 3.5
 """By which an auditor must add to another: in standard errors, by likelihood."""
-
-
-def calibrated(p: Floats, prior: Weights, power: float, share: float) -> Floats:
-    """Return prior (p / prior)^power, normalised, mixed with some of the prior; ``(n, classes)``.
-
-    Rows without a finite prediction get the prior.
-    """
-    p = np.where(np.isfinite(p).all(axis=1, keepdims=True), p, prior)
-    score = power * (np.log(np.maximum(p, 1e-9)) - np.log(prior)) + np.log(prior)
-    score -= score.max(axis=1, keepdims=True)
-    out = np.exp(score)
-    out /= out.sum(axis=1, keepdims=True)
-    return np.asarray((1 - share) * out + share * prior, dtype=np.float32)
-
-
-def calibration(p: Floats, held: LabelledRows, prior: Weights) -> tuple[float, float]:
-    """Return the power and the share with the lowest log loss on held-out rows."""
-    rows = np.arange(len(held.labels))
-    losses = []
-    for power in _POWERS:
-        sharp = calibrated(p, prior, power, 0.0)[rows, held.labels].astype(np.float64)
-        for share in _SHARES:
-            mixed = (1 - share) * sharp + share * prior[held.labels]
-            losses.append((-float(np.average(np.log(mixed), weights=held.weights)), power, share))
-    _, power, share = min(losses)
-    return power, share
 
 
 def pooled(members: Sequence[Floats], weights: Weights, prior: Weights) -> Floats:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats, Ints
-from fairbench.auditing.auditors.blend import calibrated, calibration
+from fairbench.auditing.auditors.recalibration import fit_recalibration, recalibrate
 from fairbench.auditing.auditors.samples import LabelledRows, MemberRows, Weights
 from fairbench.auditing.auditors.trees import Boosting, fit_trees
 
@@ -117,8 +117,8 @@ class _Fit:
         if held.total < _MIN_ROWS or len(np.unique(fit.labels)) < 2:
             return lambda rows: np.full(len(rows), share, np.float32)
         trees = fit_trees(MemberRows(fit, held, shares, self.training.draws), self.boosting)
-        power, mixed = calibration(trees(held.x), held, shares)
-        return lambda rows: calibrated(trees(rows), shares, power, mixed)[:, 1]
+        power, mixed = fit_recalibration(trees(held.x), held, shares)
+        return lambda rows: recalibrate(trees(rows), shares, power, mixed)[:, 1]
 
 
 def _of(sample: LabelledRows, side: Side, groups: Ints) -> LabelledRows:

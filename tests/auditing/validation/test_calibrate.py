@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairbench.auditing.auditors.blend import calibrated, calibration, pool_weights, pooled
+from fairbench.auditing.auditors.blend import pool_weights, pooled
+from fairbench.auditing.auditors.recalibration import fit_recalibration, recalibrate
 from fairbench.auditing.auditors.samples import LabelledRows
 from fairbench.auditing.config import AuditConfig, Member
 from fairbench.auditing.tolerance import tolerance
@@ -142,11 +143,11 @@ def test_an_overconfident_classifier_is_tempered_and_a_useless_one_forgotten() -
         p = 1 / (1 + np.exp(-logit))
         return np.column_stack([1 - p, p]).astype(np.float32)
 
-    power, _ = calibration(says(4 * score), held(labels), prior)
+    power, _ = fit_recalibration(says(4 * score), held(labels), prior)
     assert power == pytest.approx(0.25, abs=0.05)
-    power, _ = calibration(says(3 * rng.normal(size=4000)), held(labels), prior)
+    power, _ = fit_recalibration(says(3 * rng.normal(size=4000)), held(labels), prior)
     assert power == 0
-    nothing = calibrated(says(5 * score), np.array([0.2, 0.8]), 0.0, 0.01)
+    nothing = recalibrate(says(5 * score), np.array([0.2, 0.8]), 0.0, 0.01)
     np.testing.assert_allclose(nothing, np.tile([0.2, 0.8], (4000, 1)), atol=1e-6)
 
 
