@@ -1,15 +1,28 @@
-"""The table of single-shot twins against their methods, from the board of that experiment."""
+"""Tables of single-shot twins against their methods.
+
+From the board of that experiment, of one split, and from the published one, over five.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from board_rows import MISSING, get_figure, name_rows, read_table, show_figure, show_seconds
+from board_rows import (
+    MISSING,
+    get_figure,
+    name_rows,
+    read_table,
+    show_area,
+    show_figure,
+    show_seconds,
+)
 from fairbench.leaderboard.ranking import LeaderboardEntry, difference
 from fairbench.metrics.rows import DEFAULT
 from fairbench.report.format import format_interval
+from fairbench.stats.intervals import Estimate
 from markdown_parts import list_names, make_table
+from published_figures import Published, read_published
 
 BOARD, FOLDER = "single-shot", "experiments"
 
@@ -43,28 +56,53 @@ def format_single_shot() -> str:
 
 def _verdict(pairs: Sequence[Pair]) -> str:
     """Say which twins are as good as their method, which are not, and which may be either."""
-    alike, worse, undecided = list[str](), list[str](), list[str]()
-    for method, twin in pairs:
-        gap = difference(twin, method, "aufdc")
-        low, high = (math.nan, math.nan) if gap is None else gap.interval()
-        place = alike if high <= MARGIN else worse if low > MARGIN else undecided
-        place.append(twin.row.method)
+    verdicts = [(judge(difference(twin, method, "aufdc")), twin) for method, twin in pairs]
     shares = [training_share(*pair) for pair in pairs]
     known = [share for share in shares if not math.isnan(share)]
     cheap = sum(share <= CHEAP for share in known)
-    lines = (
-        "lose at most .01 of area, by the 95% interval of the difference: ",
-        "lose more: ",
-        "undecided: ",
-    )
+    lines = {
+        "holds": "lose at most .01 of area, by the 95% interval of the difference: ",
+        "does not hold": "lose more: ",
+        "undecided": "undecided: ",
+    }
     found = [
-        f"- {line}{list_names(names)}"
-        for line, names in zip(lines, (alike, worse, undecided), strict=True)
+        f"- {line}{list_names([twin.row.method for own, twin in verdicts if own == verdict])}"
+        for verdict, line in lines.items()
     ]
     found.append(
         f"- take at most a fourth of their method's training time: {cheap} of {len(known)}"
     )
     return "\n".join(["Of the twins:", "", *found])
+
+
+def judge(gap: Estimate | None) -> str:
+    """Say whether a twin loses at most :data:`MARGIN` of area, by the 95% interval of its gap."""
+    low, high = (math.nan, math.nan) if gap is None else gap.interval()
+    return "holds" if high <= MARGIN else "does not hold" if low > MARGIN else "undecided"
+
+
+def format_over_splits() -> str:
+    """Format the table of twins that are on the published board, over its five splits."""
+    board = read_published()
+    rows = []
+    for method in list_twins(board):
+        gap = board.gap(method + SUFFIX, method, "aufdc")
+        pair = (board.rows[name] for name in (method, method + SUFFIX))
+        rows.append(
+            [
+                f"`{method}`",
+                *map(show_area, pair),
+                format_interval(gap.value, *gap.interval()),
+                f"**{judge(gap)}**",
+            ]
+        )
+    heads = ("method", "AUFDC", "of the twin", "twin - method", "loses at most .01")
+    return make_table(heads, rows)
+
+
+def list_twins(board: Published) -> list[str]:
+    """Return the methods of a board that stand there with their twins."""
+    return sorted(name for name in board.rows if name + SUFFIX in board.rows)
 
 
 def read_pairs() -> list[Pair]:

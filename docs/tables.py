@@ -42,7 +42,7 @@ from markdown_parts import make_table
 from methods_searched import format_wide_on_methods
 from own_parts import format_parts
 from released import format_claims_of_bits
-from single_shot import format_single_shot
+from single_shot import format_over_splits, format_single_shot
 from tuned import format_tuned
 from verdict import format_verdict
 
@@ -116,6 +116,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "fronts": format_fronts,
     "misses": format_misses,
     "single-shot": format_single_shot,
+    "single-shot over splits": format_over_splits,
     "claims": format_claims,
     "claims of bits": format_claims_of_bits,
     "disparities": format_disparities,

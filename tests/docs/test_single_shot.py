@@ -3,13 +3,15 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import single_shot
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import LeaderboardEntry
-from single_shot import format_single_shot, training_share
-from tests.support.rows import one_split
+from published_figures import Published
+from single_shot import format_over_splits, format_single_shot, training_share
+from tests.support.rows import one_split, with_folds
 
 
 def trained(method: str, area: float, seconds: float | None, **more: Any) -> LeaderboardEntry:
@@ -63,3 +65,33 @@ def test_rows_with_other_hyperparameters_make_no_pair(monkeypatch: pytest.Monkey
     ]
     ((name, area, of_twin, *_),) = cells(monkeypatch, *rows)
     assert (name, area, of_twin) == ("`cvib`", ".300", ".310")
+
+
+def folds_around(area: float, spread: float) -> list[float]:
+    return [area + spread * k for k in (-2, -1, 0, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("more", "spread", "verdict"),
+    [
+        (0.0, 0.001, "holds"),
+        (0.05, 0.001, "does not hold"),
+        (0.01, 0.001, "undecided"),  # as likely less as more than the margin
+        (0.05, 0.05, "undecided"),
+    ],
+)
+def test_over_splits_a_twin_is_judged_by_its_paired_difference(
+    monkeypatch: pytest.MonkeyPatch, more: float, spread: float, verdict: str
+) -> None:
+    areas = np.array(folds_around(0.3, 0.1))  # splits differ far more than twins do
+    noise = np.array([1.0, -2.0, 0.0, 2.0, -1.0]) * spread
+    rows = [
+        with_folds("cvib", list(areas), replicated=True),
+        with_folds("cvib-ss", list(areas + more + noise), replicated=True),
+        with_folds("sofair", list(areas), replicated=True),
+    ]
+    board = Published(Tables("d", rows))
+    monkeypatch.setattr(single_shot, "read_published", lambda: board)
+    *_, line = format_over_splits().splitlines()
+    assert line.startswith("| `cvib` | .300 | ")
+    assert line.endswith(f"| **{verdict}** |")
