@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from earlier_commit import format_against_commit
+
 from bit_tables import format_disparities, format_steps
 from board_rows import (
     LEADERBOARDS,
@@ -128,6 +130,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "verdict": format_verdict,
     "parts": format_parts,
     "hidden bits": format_hidden_bits,
+    "against commit": format_against_commit,
     "wide on methods": format_wide_on_methods,
     "tuned": format_tuned,
 }
