@@ -222,6 +222,11 @@ class RunConfig(ExecutorConfig):
     def _no_repeats(cls, value: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(dict.fromkeys(value))
 
+    @field_validator("results", "data_root")
+    @classmethod
+    def _expand_home(cls, value: Path | None) -> Path | None:
+        return value and value.expanduser()
+
     @field_validator("seeds")
     @classmethod
     def _seeds_not_negative(cls, value: tuple[int, ...]) -> tuple[int, ...]:

@@ -105,3 +105,8 @@ def test_a_wrong_value_is_named_once(given: dict[str, object], told: str) -> Non
         build_config(RunConfig, methods=["sofair"], datasets=["adults"], **given)
     assert caught.value.message.startswith(told)
     assert caught.value.message.count("abc") <= 1
+
+
+def test_folders_may_begin_with_the_home_folder() -> None:
+    config = RunConfig(methods="sofair", datasets="adults", results="~/out", data_root="~/data")
+    assert (config.results, config.data_root) == (Path.home() / "out", Path.home() / "data")

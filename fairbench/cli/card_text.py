@@ -110,7 +110,8 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
 def quoted(text: str) -> str:
     """A YAML scalar: plain where that is safe, else in double quotes."""
     plain = re.fullmatch(r"[\w./-]+( [\w./-]+)*", text) and text[0] not in "-./0123456789"
-    return text if plain else json.dumps(text, ensure_ascii=False)
+    # Escaped, what YAML does not allow in a file can stand in quotes: controls, marks of order.
+    return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def _line(indent: str, key: str, value: str, comment: str = "") -> str:
@@ -146,4 +147,5 @@ def _range(held: pd.Series, decimal: Decimal) -> str:
 
 
 def _short(text: str) -> str:
-    return " ".join(text.split())[:_LONGEST_VALUE]
+    printable = "".join(mark if mark.isprintable() else " " for mark in text)
+    return " ".join(printable.split())[:_LONGEST_VALUE]

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from fairbench.api.dataset import Table
+from fairbench.api.dataset import Dataset, Table
 from fairbench.cli.console import out
 from fairbench.cli.options import DataRoot, DatasetName
 from fairbench.cli.plugins import load_plugins
+from fairbench.data.card_dataset import CardDataset
+from fairbench.data.files import data_root, find_files
 from fairbench.data.loading import load_dataset, load_table
 from fairbench.errors import ConfigError, DataError
+from fairbench.files import write_file
 
 
 def data_export_command(
@@ -31,6 +35,7 @@ def data_export_command(
     if output.suffix not in (".csv", ".parquet"):
         raise ConfigError(f"--output {output}: the name must end in .csv or .parquet.")
     dataset = load_plugins().dataset(name)
+    _check_is_no_source(output, dataset, data_root)
     obtained = load_table(dataset, root=data_root)
     table = obtained.table
     if not isinstance(table, Table):
@@ -51,16 +56,30 @@ def data_export_command(
     frame["s"] = np.asarray(table.groups, dtype=object)[table.s]
     for column, labels in tasks.items():
         frame[column] = labels
-    try:
-        if output.suffix == ".csv":
-            frame.to_csv(output, index=False)
-        else:
-            frame.to_parquet(output, index=False)
-    except OSError as error:
-        why = error.strerror or error
-        raise ConfigError(f"--output {output} cannot be written: {why}.") from None
+    content = io.BytesIO()
+    if output.suffix == ".csv":
+        frame.to_csv(content, index=False)
+    else:
+        frame.to_parquet(content, index=False)
+    write_file(output, content.getvalue())
     out.print(
         f"{output}: {len(frame):,} rows of {dataset.name} ({obtained.source}). Train encoders "
         "on rows with the role encoder-train alone, and encode all rows, in this order.",
         markup=False,
     )
+
+
+def _check_is_no_source(output: Path, dataset: type[Dataset], root: Path | None) -> None:
+    """Raise ConfigError where the file to write is one that the dataset is read from."""
+    if not output.exists():
+        return
+    if issubclass(dataset, CardDataset):
+        sources = [dataset.card.file]
+    else:
+        found = find_files(dataset, data_root(root), download=False)
+        sources = [found.folder / file.name for file in dataset.files] if found else []
+    if any(source.exists() and output.samefile(source) for source in sources):
+        raise ConfigError(
+            f"--output {output} is the table that {dataset.name} is read from.",
+            "Name another --output.",
+        )

@@ -11,7 +11,7 @@ from fairbench.cli import options
 from fairbench.cli.console import err, show_warnings
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.stored_code import warn_of_changed_code
-from fairbench.errors import FairbenchError
+from fairbench.errors import ConfigError, FairbenchError
 from fairbench.files import write_file
 from fairbench.models.certify import SelectedCertificate
 from fairbench.models.lookup import StoredPoint, find_model
@@ -33,6 +33,7 @@ def model_card_command(
     store: options.StoreUrl = None,
 ) -> None:
     """Write the model card of a trained encoder (Markdown): data, leakage, limits, commands."""
+    check_card_file(output)
     query = ModelQuery(method, dataset, seed, point, unit)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
     stored = find_model(query, location, load_plugins()).measured_point(point)
@@ -51,6 +52,15 @@ def make_card(stored: StoredPoint, certificate: SelectedCertificate | None = Non
     if isinstance(problem, FairbenchError):
         err.print(f"Rows of roles are left out of the card: {problem.message}", markup=False)
     return model_card(stored, certificate)
+
+
+def check_card_file(output: Path | None) -> None:
+    """Raise ConfigError where a file to write would be a dataset card by its name."""
+    if output is not None and output.suffix.lower() in (".yaml", ".yml"):
+        raise ConfigError(
+            f"{output} is named like a dataset card; a model card is Markdown.",
+            f"Write it to a .md file: {output.with_suffix('.md').name}",
+        )
 
 
 def write_card(output: Path, text: str) -> None:

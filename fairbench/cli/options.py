@@ -99,8 +99,17 @@ OfUnit = Annotated[
 
 # ---- files -----------------------------------------------------------------------------------
 
+
+def _expand(folder: Path | None) -> Path | None:
+    """Expand ``~``: shells do not in ``--results=~/here``."""
+    return folder and folder.expanduser()
+
+
 Results = Annotated[
-    Path | None, typer.Option("--results", help="Results folder [default: ./fairbench-results].")
+    Path | None,
+    typer.Option(
+        "--results", help="Results folder [default: ./fairbench-results].", callback=_expand
+    ),
 ]
 StoreUrl = Annotated[
     str | None,
@@ -108,7 +117,9 @@ StoreUrl = Annotated[
 ]
 DataRoot = Annotated[
     Path | None,
-    typer.Option("--data-root", help="Folder with data files [default: FAIRBENCH_DATA]."),
+    typer.Option(
+        "--data-root", help="Folder with data files [default: FAIRBENCH_DATA].", callback=_expand
+    ),
 ]
 RealDataOnly = Annotated[
     bool | None,

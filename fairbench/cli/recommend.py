@@ -12,7 +12,7 @@ import typer
 
 from fairbench.api import Access, Track
 from fairbench.cli.console import out, say_unused_columns, show_columns
-from fairbench.cli.model_card import make_card, write_card
+from fairbench.cli.model_card import check_card_file, make_card, write_card
 from fairbench.cli.options import DataRoot, OneDataset, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.stored_code import warn_of_changed_code
@@ -80,6 +80,7 @@ def recommend_command(
     """Recommend a stored point within a leakage limit. Exit code 1 where none fits."""
     if level is not None and not certified:
         raise ConfigError("--level is of certificates.", "Add --certified, or leave it out.")
+    check_card_file(card)
     limits = Limits(max_leakage, min_accuracy)
     given = _LEVEL if level is None else level
     query = RecommendQuery(limits, dataset, parse_track(track), certified, given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,9 +18,10 @@ from fairbench.cli.options import DataRoot, TrainOn, Workers
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
+from fairbench.cli.verify_folder import verification_folder
 from fairbench.config import Device, RunConfig
 from fairbench.errors import ConfigError
-from fairbench.files import write_file
+from fairbench.files import is_writable, write_file
 from fairbench.leaderboard.against import compare_with
 from fairbench.leaderboard.boards import PUBLISHED, find_board
 from fairbench.leaderboard.select import select
@@ -114,8 +114,17 @@ def verify_command(
     """Check a submission: some of its points, drawn here, are trained and audited again.
 
     The file holds no code: the method must be installed, with the same source. Exit code 1 where a
-    figure differs by more than is allowed.
+    figure differs by more than is allowed. Interrupted, it goes on where it was: give the same
+    command again.
     """
+    path = file.with_name(file.name.removesuffix(SUFFIX) + ".verification.json")
+    for written in (path.parent, add_to):
+        if written is not None and not is_writable(written):
+            raise ConfigError(
+                f"Nothing can be written to {written}.",
+                "Nothing was trained. Copy the submission to another folder, or name another one "
+                "with --add-to.",
+            )
     registry = load_plugins()
     submission = read_submission(file)
     board = find_board(against, registry, submission.info.dataset)
@@ -127,25 +136,40 @@ def verify_command(
     wrong = row.contradictions()
     for line in wrong:
         err.print(f"Contradiction: {line}.", markup=False)
-    drawn = row.draw(points, seed)
-    config = row.config().model_copy(
-        update={"workers": workers, "data_root": data_root, "device": device or Device.AUTO}
-    )
-    with tempfile.TemporaryDirectory(prefix="fairbench-verify-") as folder:
-        config = config.model_copy(update={"results": Path(folder), "require_real_data": True})
-        again = _train_again(row, drawn, config, registry)
+    folder = path.with_suffix("")  # beside the submission
+    sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    with verification_folder(folder, sha256=sha256, points=points, seed=seed) as (draw, goes_on):
+        if goes_on:
+            err.print(f"Going on with the interrupted verification in {folder}.", markup=False)
+        drawn = row.draw(points, draw)
+        again = _train_again(
+            row,
+            drawn,
+            row.config().model_copy(
+                update={
+                    "workers": workers,
+                    "data_root": data_root,
+                    "device": device or Device.AUTO,
+                    "results": folder,
+                    "require_real_data": True,
+                }
+            ),
+            registry,
+        )
     found = Findings(
         wrong,
         [one for point in drawn for one in _compare(row, point, again.points.get(point.key))],
         again.alone,
     )
     _show(found)
-    path = file.with_name(file.name.removesuffix(SUFFIX) + ".verification.json")
+    # Before the file, which a full disk may refuse: the verdict took long.
+    if found.agree:
+        out.print(f"Verified: {format_count(len(drawn), 'point')} drawn here agree. {path}")
+    else:
+        out.print(f"NOT verified: see above, and {path}.", markup=False)
     _write(path, file, submission.info.model_dump(), found)
     if not found.agree:
-        out.print(f"NOT verified: see above, and {path}.", markup=False)
         raise typer.Exit(1)
-    out.print(f"Verified: {format_count(len(drawn), 'point')} drawn here agree. {path}")
     if add_to is not None:
         by = f" by {submission.info.submitter}" if submission.info.submitter else ""
         origin = f"submitted{by}, verified {now()[:10]}"

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -25,9 +26,10 @@ from pydantic import (
 
 from fairbench.api import Architecture
 from fairbench.data.column_values import ColumnKind, Decimal
-from fairbench.files.paths import TAKEN_ENDINGS
+from fairbench.files.paths import MAX_NAME_LENGTH, TAKEN_ENDINGS
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_MAX_TASK_LENGTH = 150
 
 
 class Encoding(enum.StrEnum):
@@ -85,10 +87,20 @@ class SensitiveColumn(_Part):
         return self
 
 
+def _check_task(name: str) -> str:
+    """Return the name of a task, of which tables of figures make names of columns."""
+    if not name.isprintable() or len(name) > _MAX_TASK_LENGTH:
+        raise ValueError(
+            f"labels have names of at most {_MAX_TASK_LENGTH} printable characters; rename the "
+            "column in the table"
+        )
+    return name
+
+
 class LabelColumn(_Part):
     """A task label."""
 
-    column: str
+    column: Annotated[str, AfterValidator(_check_task)]
     positive: Annotated[tuple[str, ...], OneOrMore] = ()  # values that are class 1; others are 0
     above: float | None = Field(None, allow_inf_nan=False)  # numbers above it are class 1
 
@@ -199,10 +211,10 @@ class Card(_Part):
 
 def check_name(name: str) -> str:
     """Return the name of a dataset; ValueError where it can be none."""
-    if not _NAME.fullmatch(name) or name.endswith(TAKEN_ENDINGS):
+    if not _NAME.fullmatch(name) or name.endswith(TAKEN_ENDINGS) or len(name) > MAX_NAME_LENGTH:
         raise ValueError(
-            "names are lower-case words joined by single hyphens, and do not end in "
-            + " or ".join(TAKEN_ENDINGS)
+            "names are lower-case words joined by single hyphens, have at most "
+            f"{MAX_NAME_LENGTH} characters, and do not end in " + " or ".join(TAKEN_ENDINGS)
         )
     return name
 
@@ -216,4 +228,5 @@ def slug(text: str) -> str:
     """Make a dataset's name of a file's: lower-case words and hyphens, without accents."""
     letters = unicodedata.normalize("NFKD", text.lower())
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
-    return "-".join(re.findall("[a-z0-9]+", plain)) or "table"
+    words = "-".join(re.findall("[a-z0-9]+", plain))[:MAX_NAME_LENGTH]
+    return words.strip("-") or "table"

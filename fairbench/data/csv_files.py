@@ -111,7 +111,7 @@ def csv_frames(
     except UnicodeDecodeError:
         raise DataError(
             f"{path}, line {_first_line_not_utf8(path)}: not text in UTF-8.",
-            "Convert the file first, for instance: iconv -f latin1 -t utf-8 OLD.csv > NEW.csv",
+            "Convert the file first, for instance: iconv -f cp1252 -t utf-8 OLD.csv > NEW.csv",
         ) from None
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} has only empty lines.", "Is it the right file?") from None

@@ -38,7 +38,7 @@ def cache_folder() -> Path:
     """Return the folder for downloads: ``FAIRBENCH_CACHE``, else the platform's cache folder."""
     import pooch
 
-    return Path(os.environ.get(CACHE_ENV) or pooch.os_cache("fairbench"))
+    return Path(os.environ.get(CACHE_ENV) or pooch.os_cache("fairbench")).expanduser()
 
 
 def data_root(option: Path | None) -> Path | None:

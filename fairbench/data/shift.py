@@ -17,6 +17,7 @@ from pathlib import Path
 
 from fairbench.api.dataset import Dataset, Table
 from fairbench.errors import ConfigError
+from fairbench.files.paths import MAX_NAME_LENGTH
 
 _MARK = "-shift-"
 
@@ -42,10 +43,16 @@ def shifted(dataset: type[Dataset], shift: str) -> type[Dataset]:
         twin = dataset.simulate(self)
         return twin and split_domains(twin, column, source or None, dataset.name)
 
+    name = f"{dataset.name}{_MARK}{_slug_of_column(column)}{ending}"
+    if len(name) > MAX_NAME_LENGTH:
+        raise ConfigError(
+            f"The name of this shift, {name}, has more than {MAX_NAME_LENGTH} characters.",
+            "Give the table a shorter name in its card, or the column one in the table.",
+        )
     members: dict[str, str | tuple[str, ...] | Callable[..., object]] = {
         "__module__": dataset.__module__,
         "__doc__": f"{dataset.name}, trained in one domain of {column} and audited in the others.",
-        "name": f"{dataset.name}{_MARK}{_slug(column)}{ending}",
+        "name": name,
         "aliases": (),
         "summary": f"{dataset.summary}; shift of {shift}",
         "load": load,
@@ -94,12 +101,21 @@ def split_domains(table: Table, column: str, source: str | None, name: str) -> T
     return replace(table, target=target, notes=(*table.notes, note))
 
 
+def _slug_of_column(text: str) -> str:
+    """Make a slug of a column's name; names of other letters get a few digits of a hash."""
+    if re.fullmatch("[a-zA-Z0-9]+([ _.-][a-zA-Z0-9]+)*", text):
+        return _slug(text)
+    return _with_hash(text)
+
+
 def _slug_of_value(text: str) -> str:
     """A slug that no other value has: with a few digits of a hash where characters are lost."""
     slug = _slug(text)
-    if slug == "-".join(text.lower().split()):
-        return slug
-    return f"{slug}-{hashlib.sha256(text.encode()).hexdigest()[:4]}"
+    return slug if slug == "-".join(text.lower().split()) else _with_hash(text)
+
+
+def _with_hash(text: str) -> str:
+    return f"{_slug(text)}-{hashlib.sha256(text.encode()).hexdigest()[:4]}"
 
 
 def _slug(text: str) -> str:

@@ -184,6 +184,8 @@ class TableStream:
 
 def is_parquet(path: Path) -> bool:
     """Return whether a file is Parquet, by its first bytes, or CSV; DataError if neither."""
+    if path.is_fifo() or path.is_char_device():
+        raise DataError(f"{path} is a pipe, which can be read only once.", "Give a file.")
     try:
         with path.open("rb") as stream:
             start = stream.read(1 << 16)

@@ -336,7 +336,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "device": str(self.device),
             "unknown": str(self.unknown),
             "verbose": int(self.verbose),
-            "knobs": self._knobs,
+            "knobs": {name: float(value) for name, value in self._knobs.items()},
             "named": hasattr(self, "feature_names_in_"),
             "s_column": self.s_column_,
         }

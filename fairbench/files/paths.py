@@ -13,8 +13,14 @@ FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 TAKEN_ENDINGS = ("-simulated", "-points", "-attainment")
 """Endings of leaderboard files, which names of datasets must not have."""
 
+MAX_NAME_LENGTH = 80
+"""Of names of datasets and methods: characters."""
+
 CONTENT_NAME = re.compile(r"[0-9a-f]{64}\.(npz|safetensors)")
 """Names of files that are called by the sha256 of their bytes."""
+
+PART_NAME = re.compile(r"[0-9a-f]{32}\.part")
+"""Names of files that are being written; an interrupted write leaves one."""
 
 
 def is_file_name(name: str) -> bool:

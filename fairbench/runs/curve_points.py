@@ -115,16 +115,12 @@ class _MixedRows:
         cls, features: Mapping[Role, np.ndarray], groups: Mapping[Role, Ints], seed: int
     ) -> _MixedRows:
         x = features[Role.VALIDATION]
-        roles = len(AUDIT_ROLES)
-        every = max(1, roles * x.size // _MAX_CELLS, len(x) // _MAX_ROWS)
-        most = len(x[::every])
-        steps = {
-            role: every if role is Role.VALIDATION else max(1, -(-len(features[role]) // most))
-            for role in AUDIT_ROLES
-        }
-        mixed = np.concatenate([features[role][:: steps[role]] for role in AUDIT_ROLES])
-        s = np.concatenate([groups[role][:: steps[role]] for role in AUDIT_ROLES])
-        counts = [len(groups[role][:: steps[role]]) for role in AUDIT_ROLES]
+        every = max(1, len(AUDIT_ROLES) * x.size // _MAX_CELLS, len(x) // _MAX_ROWS)
+        # The same share of all roles: a row that is in or not in it is of no role rather than of
+        # another.
+        mixed = np.concatenate([features[role][::every] for role in AUDIT_ROLES])
+        s = np.concatenate([groups[role][::every] for role in AUDIT_ROLES])
+        counts = [len(groups[role][::every]) for role in AUDIT_ROLES]
         validation = np.repeat([role is Role.VALIDATION for role in AUDIT_ROLES], counts)
         order = np.random.default_rng(seed).permutation(len(s))
         return cls(mixed[order], s[order], validation[order])

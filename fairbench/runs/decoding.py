@@ -14,7 +14,7 @@ with the same code are decoded once, so that a decoder knows no more of a row th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,7 +25,8 @@ from fairbench.auditing.axes import image_axes, principal_axes
 from fairbench.auditing.config import DECODED_DECIMALS, MAX_COLUMNS
 from fairbench.runs.plugin_values import ContractError
 
-_ROWS_FOR_AXES = 4_000
+_ROUNDING = 1.5 * 10.0**-DECODED_DECIMALS
+"""Most difference of a value that is decoded twice: one step of rounding."""
 
 
 @dataclass(frozen=True)
@@ -82,59 +83,62 @@ class GroupDecoder:
     image: tuple[int, int, int] | None = None
 
     def decode(
-        self, z: Floats, s: Ints, features: Callable[[Ints], Floats], parts: Sequence[Ints]
-    ) -> Decoded | None:
-        """Decode rows, a part at a time; None: there is no decoder.
+        self,
+        draws: Sequence[Floats],
+        s: Ints,
+        features: Callable[[Ints], Floats],
+        parts: Sequence[Ints],
+        sample: Ints,
+    ) -> list[Decoded] | None:
+        """Decode draws of the codes of rows, a part at a time; None: there is no decoder.
+
+        Wide reconstructions are shown by axes, which are fitted to those of a sample of rows of the
+        first draw. All rows are decoded for that, and once more to be shown: a decoder cannot know
+        which rows are in the sample, nor give it others than it is credited for.
 
         Parameters
         ----------
-        z, s : arrays
-            Codes ``(n, k)`` and sensitive attribute ``(n,)``.
+        draws : sequence of ndarray, shape (n, k)
+        s : ndarray, shape (n,)
+            Sensitive attribute.
         features : callable
             Returns x of rows, by their numbers.
         parts : sequence of arrays
             Numbers of all rows, in the parts that are decoded at once.
+        sample : ndarray of int
+            Numbers of rows, drawn by chance.
 
         Raises
         ------
         ContractError
-            The decoder returned another shape than that of x, or values that are not finite.
+            The decoder returned another shape than that of x, values that are not finite, or other
+            reconstructions of the same codes when it was called again.
         """
         width = features(parts[0][:1]).shape[1]
         if self.groups * width <= MAX_COLUMNS:
-            decoded = self._decode(z, s, features, parts, np.hstack)
-            if decoded is None:
-                return None
-            return Decoded(_without_copies(decoded.shown, width), decoded.squares)
-        sample = self.for_all_groups(z[np.concatenate(parts)[:_ROWS_FOR_AXES]], width)
-        if sample is None:
+            shown = self._decode_all(draws, s, features, parts, lambda _, each: np.hstack(each))
+            return shown and _without_copies(shown, width)
+        first = self._first_pass(draws[0], width, parts, sample)
+        if first is None:
             return None
-        if self.image is not None and _are_alike(sample):  # a fourth of the time, of four groups
-            try:
-                return self._decode(z, s, features, parts, self._axes_of_one(sample[0]))
-            except _GroupsDifferError:
-                pass
-        axes = self._axes(np.hstack(sample))
-        shares = (np.bincount(s, minlength=self.groups) / len(s)).astype(np.float32)
+        show = self._axes_of_one(first) if first.alike else self._axes_of_all(first, s)
 
-        def show(by_group: list[Floats]) -> Floats:
-            seen = axes(np.hstack(by_group))
-            if seen.shape[1] + width > MAX_COLUMNS:
-                return seen
-            # Axes lie where reconstructions vary most, be it for a group that few rows are of.
-            mean = sum(share * one for share, one in zip(shares, by_group, strict=True))
-            return np.hstack([seen, np.asarray(mean, np.float32).round(DECODED_DECIMALS)])
+        def show_again(rows: Ints, by_group: list[Floats]) -> Floats:
+            first.compare(rows, by_group, self.name)
+            return show(by_group)
 
-        return self._decode(z, s, features, parts, show)
+        again = self._decode_all(draws[:1], s, features, parts, show_again)
+        others = self._decode_all(draws[1:], s, features, parts, lambda _, each: show(each))
+        return None if again is None or others is None else [*again, *others]
 
     def squared_errors(
         self, z: Floats, s: Ints, features: Callable[[Ints], Floats], parts: Sequence[Ints]
     ) -> Floats | None:
         """Squared errors of rows alone, ``(n,)``, for what a method is not credited with.
 
-        Parameters and errors are those of :meth:`decode`.
+        Parameters and errors are those of :meth:`decode`, of one draw.
         """
-        decoded = self._decode(z, s, features, parts, lambda by_group: by_group[0][:, :0])
+        decoded = self._decode(z, s, features, parts, lambda _, by_group: by_group[0][:, :0])
         return None if decoded is None else decoded.squares
 
     def squared_errors_by_group(
@@ -142,7 +146,7 @@ class GroupDecoder:
     ) -> Floats | None:
         """Squared errors ``(n, groups)`` of the reconstructions for each group.
 
-        Parameters and errors are those of :meth:`decode`.
+        Parameters and errors are those of :meth:`decode`, of one draw.
         """
         squares = np.empty((len(z), self.groups), np.float32)
         width = features(parts[0][:1]).shape[1]
@@ -154,13 +158,42 @@ class GroupDecoder:
                 squares[rows, group] = ((reconstructed - x) ** 2).sum(axis=1)
         return squares
 
+    def _decode_all(
+        self,
+        draws: Sequence[Floats],
+        s: Ints,
+        features: Callable[[Ints], Floats],
+        parts: Sequence[Ints],
+        show: Callable[[Ints, list[Floats]], Floats],
+    ) -> list[Decoded] | None:
+        decoded = [self._decode(z, s, features, parts, show) for z in draws]
+        known = [one for one in decoded if one is not None]
+        return known if len(known) == len(decoded) else None
+
+    def _first_pass(
+        self, z: Floats, width: int, parts: Sequence[Ints], sample: Ints
+    ) -> _FirstPass | None:
+        """Decode all rows, and keep the reconstructions of the sample."""
+        places = np.full(len(z), -1)
+        places[sample] = np.arange(len(sample))
+        kept = [np.empty((len(sample), width), np.float32) for _ in range(self.groups)]
+        alike = True
+        for rows, by_group in self._reconstruct(z, width, parts):
+            if by_group is None:
+                return None
+            alike = alike and _are_alike(by_group)
+            mine = places[rows] >= 0
+            for one, reconstructed in zip(kept, by_group, strict=True):
+                one[places[rows[mine]]] = reconstructed[mine]
+        return _FirstPass(places, kept, alike and self.image is not None)
+
     def _decode(
         self,
         z: Floats,
         s: Ints,
         features: Callable[[Ints], Floats],
         parts: Sequence[Ints],
-        show: Callable[[list[Floats]], Floats],
+        show: Callable[[Ints, list[Floats]], Floats],
     ) -> Decoded | None:
         """Decode rows; ``show`` makes what auditors see of the reconstructions for all groups."""
         squares = np.empty(len(z), np.float32)
@@ -174,7 +207,7 @@ class GroupDecoder:
             for group, reconstructed in enumerate(by_group):
                 own = s[rows] == group
                 squares[rows[own]] = ((reconstructed[own] - x[own]) ** 2).sum(axis=1)
-            shown.append(show(by_group))
+            shown.append(show(rows, by_group))
             numbers.append(rows)
         order = np.empty(len(z), np.int64)
         order[np.concatenate(numbers)] = np.arange(len(z))
@@ -246,16 +279,54 @@ class GroupDecoder:
         axes = principal_axes(sample) if self.image is None else image_axes(sample, self.image)
         return lambda rows: axes.project(rows).round(DECODED_DECIMALS)
 
-    def _axes_of_one(self, sample: Floats) -> Callable[[list[Floats]], Floats]:
-        """Return axes of the reconstruction for one group, which are those for all of them."""
-        axes = self._axes(sample)
+    def _axes_of_one(self, first: _FirstPass) -> Callable[[list[Floats]], Floats]:
+        """Return axes of the reconstruction for one group, where it is that for all of them.
+
+        Of images, that takes a fourth of the time of four groups.
+        """
+        axes = self._axes(first.by_group[0])
 
         def show(by_group: list[Floats]) -> Floats:
             if not _are_alike(by_group):
-                raise _GroupsDifferError
+                raise _other_reconstructions(self.name)
             return axes(by_group[0])
 
         return show
+
+    def _axes_of_all(self, first: _FirstPass, s: Ints) -> Callable[[list[Floats]], Floats]:
+        axes = self._axes(np.hstack(first.by_group))
+        shares = (np.bincount(s, minlength=self.groups) / len(s)).astype(np.float32)
+
+        def show(by_group: list[Floats]) -> Floats:
+            seen = axes(np.hstack(by_group))
+            if seen.shape[1] + by_group[0].shape[1] > MAX_COLUMNS:
+                return seen
+            # Axes lie where reconstructions vary most, be it for a group that few rows are of.
+            mean = sum(share * one for share, one in zip(shares, by_group, strict=True))
+            return np.hstack([seen, np.asarray(mean, np.float32).round(DECODED_DECIMALS)])
+
+        return show
+
+
+@dataclass(frozen=True)
+class _FirstPass:
+    """What a first decoding of all rows gave for a sample of them."""
+
+    places: Ints  # (n,): of each row in the sample; -1 where it is not in it
+    by_group: list[Floats]  # (sample, d) each
+    alike: bool  # whether all rows are images whose reconstructions do not depend on the group
+
+    def compare(self, rows: Ints, by_group: list[Floats], name: str) -> None:
+        """Raise ContractError where rows of the sample are decoded otherwise than before."""
+        mine = self.places[rows] >= 0
+        before = self.places[rows[mine]]
+        for one, again in zip(self.by_group, by_group, strict=True):
+            if (np.abs(one[before] - again[mine]) > _ROUNDING).any():
+                raise _other_reconstructions(name)
+
+
+def _other_reconstructions(name: str) -> ContractError:
+    return ContractError(f"{name}.decode gave other reconstructions of the same codes, again.")
 
 
 def _codes(z: Floats) -> tuple[np.ndarray, Ints, Ints]:
@@ -264,15 +335,13 @@ def _codes(z: Floats) -> tuple[np.ndarray, Ints, Ints]:
     return np.unique(opaque(z + 0), return_index=True, return_inverse=True)
 
 
-class _GroupsDifferError(Exception):
-    """Reconstructions were the same for all groups on some rows, and are not on others."""
-
-
 def _are_alike(by_group: Sequence[Floats]) -> bool:
     return all(np.array_equal(one, by_group[0]) for one in by_group[1:])
 
 
-def _without_copies(shown: Floats, width: int) -> Floats:
+def _without_copies(draws: list[Decoded], width: int) -> list[Decoded]:
     """Keep one of the reconstructions where those for all groups are the same."""
-    copies = shown.reshape(len(shown), -1, width)
-    return shown[:, :width].copy() if (copies == copies[:, :1]).all() else shown
+    copies = [one.shown.reshape(len(one.shown), -1, width) for one in draws]
+    if not all((each == each[:, :1]).all() for each in copies):
+        return draws
+    return [replace(one, shown=one.shown[:, :width].copy()) for one in draws]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import Access, Floats
+from fairbench.api import Access, Floats, Ints
 from fairbench.stats.seeds import derive_seed
 
 DRAWS = 3
@@ -23,6 +23,7 @@ FRESH_DRAWS = 3
 """Further draws of the auditor training set, for members that gain from them."""
 _QUERIES = {access.draws: access for access in Access if access.draws}
 """Accesses by repeated queries, by the number of draws."""
+_ROWS_FOR_AXES = 4_000
 _COMPACT_ERROR = 1e-3
 """Most rounding of a column by half precision: root mean square, in standard deviations."""
 
@@ -75,6 +76,11 @@ class EncodingSeeds:
     def order(self) -> np.random.Generator:
         """Return the generator of the order of rows, then of the order of draws."""
         return np.random.default_rng(derive_seed("encode", self.fingerprint, self.seed, self.point))
+
+    def sample(self, rows: int) -> Ints:
+        """Return the numbers of the rows that axes of wide reconstructions are fitted to."""
+        seed = derive_seed("axes", self.fingerprint, self.seed, self.point)
+        return np.random.default_rng(seed).permutation(rows)[:_ROWS_FOR_AXES]
 
     def audited(self, draws: int) -> list[int]:
         """Return the seeds of the draws that audits see."""

@@ -20,7 +20,7 @@ from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Role, Track
 from fairbench.api.method import Method, Representation
 from fairbench.data.prepared import Prepared
 from fairbench.runs.cost import Meter
-from fairbench.runs.decoding import Decoded, GroupDecoder, ReconstructionRange
+from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import (
     ONCE,
     Draw,
@@ -108,7 +108,6 @@ def encode_point(
     plan = drawn_of_stochastic(len(rows.x[Role.AUDITOR_TRAIN]), detailed) if stochastic else (ONCE,)
     encoder, decoder = _PointEncoder(point, rows, parts, meter), point.decoder(rows, AUDIT_ROLES)
     drawn: dict[Draw, Floats] = {}
-    decoded: dict[Draw, Decoded] = {}
     spread = Spread()
     for draw in (plan[place] for place in order.permutation(len(plan))):
         z = encoder.draw(
@@ -118,15 +117,13 @@ def encode_point(
         if draw.use is Use.QUERY:
             spread.add(z)
             continue
-        drawn[draw] = z
-        if draw.use is Use.FRESH:
-            drawn[draw] = z[rows.numbers(Role.AUDITOR_TRAIN)]
-        elif (one := decoder.decode(z, rows.s, rows.features, parts)) is not None:
-            decoded[draw] = one
+        drawn[draw] = z[rows.numbers(Role.AUDITOR_TRAIN)] if draw.use is Use.FRESH else z
     audited, further = (
         [drawn[one] for one in plan if one.use is use] for use in (Use.AUDITED, Use.FRESH)
     )
-    shown = [decoded[one] for one in plan if one in decoded]
+    # After all draws: which of them are decoded would tell an encoder which ones audits see.
+    sample = seeds.sample(len(rows.s))
+    shown = decoder.decode(audited, rows.s, rows.features, parts, sample) or []
     named = partial(ArrayName, point.number, target=rows.target)
     arrays: dict[ArrayName, np.ndarray] = {}
     for role in AUDIT_ROLES:

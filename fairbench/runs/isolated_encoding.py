@@ -1,7 +1,8 @@
 """Encoding audited rows again, in a process that has x and the stored encoder, and nothing else.
 
 An encoder or decoder that took s, or the roles of rows, from the memory of the process that called
-it finds none there, and gives other codes or reconstructions.
+it finds none there, and gives other codes or reconstructions. So does a decoder that remembers the
+rows that were encoded: it is restored in a process of its own.
 """
 
 from __future__ import annotations
@@ -97,6 +98,8 @@ class IsolatedEncodingTask:
         Seeds of the draws of a stochastic encoder.
     groups : ndarray of int
         The group of every row, sorted: so it tells how many there are of each, and of no row more.
+    sample : ndarray of int
+        Numbers of the rows that axes of wide reconstructions are fitted to.
     """
 
     encoder: Path
@@ -105,11 +108,21 @@ class IsolatedEncodingTask:
     parts: Sequence[np.ndarray]
     draws: Sequence[int]
     groups: Ints
+    sample: Ints
 
-    def encode(self) -> EncodedRows:
-        """Encode and decode the rows, in the order of the parts."""
+    def encode(self) -> list[np.ndarray]:
+        """Return the draws of the codes of the rows, in the order of the parts."""
         use_one_thread()
-        encoder = encoders.read_as(self.encoder, lambda name: self.method)
+        representation = self._read().at(self.point)
+        generators: list[np.random.Generator | None] = [None]
+        if self.method.coding is Coding.STOCHASTIC:
+            generators = [np.random.default_rng(seed) for seed in self.draws]
+        return [self._draw(representation, one) for one in generators]
+
+    def decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
+        """Decode what another process encoded: nothing can be remembered of the rows."""
+        use_one_thread()
+        encoder = self._read()
         representation = encoder.at(self.point)
         together = np.concatenate(self.parts)
         numbers = np.split(np.arange(len(together)), np.cumsum([len(x) for x in self.parts])[:-1])
@@ -120,16 +133,15 @@ class IsolatedEncodingTask:
             ReconstructionRange.around(self.parts),
             encoder.info.architecture.image,
         )
-        generators: list[np.random.Generator | None] = [None]
-        if self.method.coding is Coding.STOCHASTIC:
-            generators = [np.random.default_rng(seed) for seed in self.draws]
-        drawn = [self._draw(representation, one) for one in generators]
-        decoded = decoder.decode(drawn[0], self.groups, together.__getitem__, numbers)
+        decoded = decoder.decode(drawn[:1], self.groups, together.__getitem__, numbers, self.sample)
         if decoded is None:
             return EncodedRows(drawn[0], None, None)
         errors = (decoder.squared_errors_by_group(z, together.__getitem__, numbers) for z in drawn)
         squares = [one for one in errors if one is not None]
-        return EncodedRows(drawn[0], decoded.shown, np.mean(squares, axis=0))
+        return EncodedRows(drawn[0], decoded[0].shown, np.mean(squares, axis=0))
+
+    def _read(self) -> encoders.Encoder:
+        return encoders.read_as(self.encoder, lambda name: self.method)
 
     def _draw(
         self, representation: Representation, generator: np.random.Generator | None
@@ -180,6 +192,7 @@ class AuditedPoint:
             parts=[rows.features(part) for part in parts],
             draws=seeds.audited(draws),
             groups=np.sort(rows.s),
+            sample=np.argsort(np.concatenate(parts))[seeds.sample(len(rows.s))],
         )
         z = _of_rows(point, Kind.Z, rows)
         assert z is not None
@@ -187,12 +200,14 @@ class AuditedPoint:
         return cls(x, np.concatenate(parts), rows.s, codes)
 
     def share_of_changed_rows(self) -> float:
-        """Encode x again, in a process that has nothing else; the share of rows that differ.
+        """Encode x again, in a process that has nothing else, and decode that in another one.
 
-        Whatever the plugin raises there is raised here.
+        Returns the share of rows that differ. Whatever the plugin raises there is raised here.
         """
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-            again = process.submit(self.x.encode).result()
+            drawn = process.submit(self.x.encode).result()
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+            again = process.submit(self.x.decode, drawn).result()
         return again.in_order(self.numbers).of_groups(self.s).share_of_changed_rows(self.codes)
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 FOLDER = "logs"
 
 _LONGEST_NAME = 80
+_NAME = re.compile(r".*-[0-9a-f]{8}\.log")
 
 
 class JobLogs:
@@ -41,5 +42,5 @@ class JobLogs:
 
 
 def files(results: Path) -> list[Path]:
-    """All logs of a results folder."""
-    return sorted((results / FOLDER).glob("*.log"))
+    """List the logs of jobs in a results folder, and no other files."""
+    return sorted(path for path in (results / FOLDER).glob("*.log") if _NAME.fullmatch(path.name))

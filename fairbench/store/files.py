@@ -16,7 +16,7 @@ import numpy as np
 
 from fairbench.errors import StoreError
 from fairbench.files import remove_file, write_atomically
-from fairbench.files.paths import CONTENT_NAME, within
+from fairbench.files.paths import CONTENT_NAME, PART_NAME, within
 from fairbench.files.unpacking import check_arrays
 
 FOLDER = "representations"
@@ -105,7 +105,16 @@ def drop(results: Path, name: str) -> None:
 
 
 def files(folder: Path) -> list[Path]:
-    """List all files of a folder, leftovers of interrupted writes included, links left out."""
+    """List what fairbench wrote to a folder, leftovers of interrupted writes included.
+
+    Other files, and links, are left out: the folder may be one that somebody else uses too.
+    """
     if not folder.is_dir():
         return []
-    return sorted(p for p in folder.glob("*") if p.is_file() and not p.is_symlink())
+    return sorted(
+        path
+        for path in folder.glob("*")
+        if path.is_file()
+        and not path.is_symlink()
+        and (CONTENT_NAME.fullmatch(path.name) or PART_NAME.fullmatch(path.name))
+    )

@@ -25,7 +25,7 @@ from pydantic import (
 from fairbench.api import Track
 from fairbench.data.splits import Split
 from fairbench.errors import FairbenchError, say_why
-from fairbench.files.paths import TAKEN_ENDINGS, is_file_name
+from fairbench.files.paths import MAX_NAME_LENGTH, TAKEN_ENDINGS, is_file_name
 from fairbench.metrics.columns import RESERVED
 from fairbench.stats.bootstrap import from_text
 from fairbench.store.status import Status
@@ -134,8 +134,10 @@ Representations = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\.npz
 EncoderFile = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\.safetensors\z")]
 RunId = Annotated[str, StringConstraints(pattern=r"\A[A-Za-z0-9-]{1,64}\z")]
 Column = Annotated[str, StringConstraints(max_length=200), AfterValidator(_printable)]
-MethodName = Annotated[str, StringConstraints(max_length=80), AfterValidator(_name)]
-DatasetName = Annotated[str, StringConstraints(max_length=80), AfterValidator(_dataset)]
+MethodName = Annotated[str, StringConstraints(max_length=MAX_NAME_LENGTH), AfterValidator(_name)]
+DatasetName = Annotated[
+    str, StringConstraints(max_length=MAX_NAME_LENGTH), AfterValidator(_dataset)
+]
 Line = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_printable)]
 Label = Annotated[str, StringConstraints(min_length=1, max_length=80), AfterValidator(_printable)]
 Message = Annotated[str, BeforeValidator(_clean)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fairbench.api import Coding, Track
+from fairbench.api import Coding, Role, Track
 from fairbench.api.method import Representation
 from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_trial import MAX_APART, MethodTrial, rows_apart
@@ -271,6 +271,21 @@ def decodes_alone(trial: MethodTrial) -> None:
                     f"Decoded one by one, {apart:.0%} of the rows are others.",
                     "Take means and scales from the training rows in fit, not from z in decode.",
                 )
+
+
+@promise("decode remembers nothing of the rows that were encoded")
+def forgets(trial: MethodTrial) -> None:
+    """Else it could be fitted to the very rows that its distortion is measured on."""
+    others, s = trial.data.roles[Role.AUDITOR_TRAIN], trial.test.s
+    for representation, z in _decoded(trial):
+        before = np.asarray(representation.decode(z.copy(), s.copy()))
+        trial.encode(representation, others.x, others.s)
+        apart = rows_apart(before, np.asarray(representation.decode(z.copy(), s.copy())))
+        if apart > MAX_APART:
+            raise BrokenPromise(
+                f"After other rows were encoded, {apart:.0%} of the rows are decoded otherwise.",
+                "Fit the decoder in fit, and keep nothing in encode.",
+            )
 
 
 def _decoded(trial: MethodTrial) -> Iterator[tuple[Representation, np.ndarray]]:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from fairbench.files import write_atomically
+from fairbench.files.paths import PART_NAME
 
 FOLDER = "checkpoints"
 
+_NAME = re.compile(r"[0-9a-f]{64}\.checkpoint")
 _MAGIC = b"fairbench checkpoint 1\n"
 _DIGEST = hashlib.sha256().digest_size
 
@@ -77,6 +80,10 @@ def review(paths: Sequence[Path]) -> list[str]:
 
 
 def files(results: Path) -> list[Path]:
-    """All files of the folder, leftovers of interrupted writes included."""
-    folder = results / FOLDER
-    return sorted(p for p in folder.glob("*") if p.is_file()) if folder.is_dir() else []
+    """List checkpoints, leftovers of interrupted writes included, and no other files."""
+    names = (_NAME, PART_NAME)
+    return sorted(
+        path
+        for path in (results / FOLDER).glob("*")
+        if path.is_file() and any(name.fullmatch(path.name) for name in names)
+    )

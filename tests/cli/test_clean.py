@@ -94,3 +94,25 @@ def test_a_store_that_is_not_there_is_not_made(
     assert "There is no store sqlite:///" in told.stderr
     assert not (tmp_path / "typo.sqlite").exists()
     assert list((tmp_path / "out" / artefacts.FOLDER).iterdir())
+
+
+def test_clean_leaves_files_that_are_not_its_own(fairbench_here: Call, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    Store.in_folder(out)
+    name = artefacts.save(out, {"0/z/test": np.zeros((2, 2))})
+    part = out / "encoders" / f"{'a' * 32}.part"
+    checkpoint = out / "checkpoints" / f"{'b' * 64}.checkpoint"
+    log = out / "logs" / "fit-sofair-0a1b2c3d.log"
+    own = [out / artefacts.FOLDER / name, part, checkpoint, log]
+    others = [
+        out / "checkpoints" / "my-model.pt",
+        out / "encoders" / "resnet.safetensors",
+        out / "representations" / "notes.txt",
+        out / "logs" / "server.log",
+    ]
+    for path in (*own[1:], *others):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"x")
+    assert fairbench_here(*CLEAN, "--yes").returncode == 0
+    assert not any(path.exists() for path in own)
+    assert all(path.exists() for path in others)

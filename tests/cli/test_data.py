@@ -294,3 +294,30 @@ def test_check_names_groups_with_few_rows(fairbench_here: Call, tmp_path: Path) 
     assert "groups with fewer than 30 rows in a role: x (auditor-train 12, test 20)" in told.stderr
     people().to_csv(tmp_path / "people.csv", index=False)
     assert "fewer than 30" not in fairbench_here("data", "check", "people.yaml").stderr
+
+
+def test_an_export_never_replaces_the_table_that_it_is_of(
+    fairbench_here: Call, tmp_path: Path, table: Path
+) -> None:
+    assert fairbench_here(*NEW, "--drop", "job").returncode == 0
+    before = table.read_bytes()
+    told = fairbench_here("data", "export", "people.yaml", "--output", "people.csv")
+    assert told.returncode == 2
+    assert "is the table that people is read from" in told.stderr
+    assert table.read_bytes() == before
+    assert fairbench_here("data", "export", "people.yaml", "--output", "out.csv").returncode == 0
+    assert len(pd.read_csv(tmp_path / "out.csv")) == len(people())
+    # A second one replaces the first.
+    assert fairbench_here("data", "export", "people.yaml", "--output", "out.csv").returncode == 0
+
+
+def test_characters_that_yaml_does_not_take_end_in_a_card_that_can_be_read(
+    fairbench_here: Call, table: Path
+) -> None:
+    frame = people()
+    frame["town"] = frame["town"].replace("b", "b\x92\x1b[1m")
+    frame.rename(columns={"job": "jo\x96b"}).to_csv(table, index=False)
+    made = fairbench_here(*NEW)
+    assert made.returncode == 0, made.stderr
+    checked = fairbench_here("data", "check", "people.yaml")
+    assert checked.returncode == 0, checked.stderr

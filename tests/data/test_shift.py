@@ -130,3 +130,14 @@ def test_one_domain_cannot_be_split() -> None:
     alone = Table(table.x, table.s, table.groups, table.y, domains={"place": np.full(N, "North")})
     with pytest.raises(ConfigError, match="All rows of places have the same place"):
         split_domains(alone, "place", None, "places")
+
+
+def test_columns_in_other_letters_have_names_of_their_own() -> None:
+    names = {a_shift(shift).name for shift in ("地区", "年代", "place", "Place_of-birth")}
+    assert len(names) == 4
+    assert {"places-shift-place", "places-shift-place-of-birth"} < names
+
+
+def test_a_name_that_no_store_takes_is_refused() -> None:
+    with pytest.raises(ConfigError, match="more than 80 characters"):
+        a_shift("place" * 20)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -184,3 +185,10 @@ def test_separator_and_names_are_guessed_from_whole_rows(
     path = tmp_path / "some.csv"
     path.write_text(text)
     assert sniff(path) == found
+
+
+def test_a_pipe_is_not_called_empty(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with pytest.raises(DataError, match="is a pipe, which can be read only once"):
+        TableStream(path, rows=2)

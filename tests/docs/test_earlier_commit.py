@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-import pytest
-
 import earlier_commit
+import pytest
 
 
 def spent(wall: float, training: float, audits: float, points: int) -> dict[str, float]:

@@ -76,3 +76,10 @@ def test_an_encoder_that_a_run_kept_is_a_transformer(prepared: Prepared, tmp_pat
         name: list(v) if isinstance(v, tuple) else v for name, v in SMALL.items()
     }
     assert fair.transform(make_table().x[fair.feature_names_in_]).shape == (2000, 3)
+
+
+def test_knobs_that_a_grid_of_numpy_chose_are_kept(tmp_path: Path) -> None:
+    fair = FairRepresentation("drop-features", dropped=np.int64(1)).fit(X, s=S)
+    fair.save(tmp_path / "encoder")
+    back = FairRepresentation.load(tmp_path / "encoder")
+    np.testing.assert_array_equal(back.transform(X), fair.transform(X))

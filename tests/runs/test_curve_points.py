@@ -95,6 +95,32 @@ def test_neither_encoder_nor_decoder_learns_the_role_or_the_group_of_a_row() -> 
     assert all(len(np.unique(s)) == 1 for s in told)
 
 
+def test_whether_a_row_is_tried_tells_nothing_of_its_role() -> None:
+    """The test set is larger than the validation set; of both the same share is encoded."""
+    rows = dict(zip(AUDIT_ROLES, (1481, 988, 1234), strict=True))
+    x = {
+        role: np.full((count, 1), number, np.float32)
+        for number, (role, count) in enumerate(rows.items())
+    }
+    s = {role: np.arange(count) % 2 for role, count in rows.items()}
+    seen: list[Floats] = []
+
+    class Watching(Shrunk):
+        def encode(
+            self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+        ) -> Floats:
+            seen.append(x)
+            return x
+
+    class Watched(Steep):
+        def at(self, point: Point) -> Representation:
+            return Watching(point["t"], True)
+
+    points_to_read(Watched(), x, s, 3, seed=0)
+    tried = np.bincount(seen[0][:, 0].astype(int)) / list(rows.values())
+    assert tried.max() - tried.min() < 0.01
+
+
 def test_rounding_leads_to_no_value_outside_of_the_knob() -> None:
     class Odd(Steep):
         knob = Knob("t", 0.1234564, 1.7654358)  # to six digits .123456 and 1.76544

@@ -38,8 +38,17 @@ def parts() -> list[Ints]:
 def decoded(
     decoder: Decoder, x: Floats = X, image: tuple[int, int, int] | None = None
 ) -> Decoded | None:
-    made = GroupDecoder(decoder, K, "toy", ReconstructionRange.around([x]), image)
-    return made.decode(x, S, lambda rows: x[rows], parts())
+    return one(GroupDecoder(decoder, K, "toy", ReconstructionRange.around([x]), image), x, x, S)
+
+
+def one(decoder: GroupDecoder, z: Floats, x: Floats, s: Ints) -> Decoded | None:
+    """Decode one draw; axes are fitted to half of the rows."""
+    found = decoder.decode([z], s, lambda rows: x[rows], parts(), sample())
+    return None if found is None else found[0]
+
+
+def sample() -> Ints:
+    return np.random.default_rng(4).permutation(N)[: N // 2]
 
 
 def test_every_call_has_one_group_for_all_rows() -> None:
@@ -111,7 +120,7 @@ def test_images_are_shown_by_their_axes_and_by_those_of_the_centred_ones() -> No
     x = images()
     found = decoded(Decoder(lambda z, s: z * (1 - 0.1 * s[:, None])), x, IMAGE)
     assert found is not None
-    assert found.shown.shape[1] == 2 * N + 2  # as many axes as rows, where these are few
+    assert found.shown.shape[1] == 2 * (N // 2) + 2  # as many axes as rows, where these are few
     expected = (0.1 * S) ** 2 * x.sum(axis=1)
     np.testing.assert_allclose(found.squares, expected, atol=1e-2)
 
@@ -120,7 +129,7 @@ def test_a_decoder_of_images_that_ignores_s_is_shown_once() -> None:
     x = images()
     found = decoded(Decoder(lambda z, s: z), x, IMAGE)
     alone = GroupDecoder(Decoder(lambda z, s: z), 1, "toy", ReconstructionRange.around([x]), IMAGE)
-    once = alone.decode(x, np.zeros(N, int), lambda rows: x[rows], parts())
+    once = one(alone, x, x, np.zeros(N, int))
     assert found is not None
     assert once is not None
     np.testing.assert_array_equal(found.shown, once.shown)
@@ -157,9 +166,7 @@ def test_a_decoder_knows_no_more_of_a_row_than_its_code() -> None:
     z = np.where(np.arange(N) % 2 == 0, 0.0, -0.0).astype(np.float32)[:, None]
     rows = [X[part] for part in parts() for _ in range(K)]
     decoder = Decoder(lambda z, s: rows.pop(0)[: len(z)])
-    found = GroupDecoder(decoder, K, "toy", ReconstructionRange.around([X])).decode(
-        z, S, lambda numbers: X[numbers], parts()
-    )
+    found = one(GroupDecoder(decoder, K, "toy", ReconstructionRange.around([X])), z, X, S)
     assert found is not None
     assert found.squares.mean() > X.var(axis=0).sum()
     assert len(np.unique(found.shown, axis=0)) == 1
@@ -172,9 +179,7 @@ def test_codes_that_are_told_apart_by_parts_are_not_told_apart() -> None:
         places[part, 0] = np.arange(len(part))
     calls = [X[part] for part in parts() for _ in range(K)]
     decoder = Decoder(lambda z, s: calls.pop(0)[z[:, 0].astype(int)])
-    found = GroupDecoder(decoder, K, "toy", ReconstructionRange.around([X])).decode(
-        places, S, lambda numbers: X[numbers], parts()
-    )
+    found = one(GroupDecoder(decoder, K, "toy", ReconstructionRange.around([X])), places, X, S)
     assert found is not None
     assert found.squares.mean() > 0.5 * X.var(axis=0).sum()
 
@@ -189,7 +194,7 @@ def test_rows_of_a_code_are_in_several_parts_and_come_back_in_order() -> None:
 
 def decoded_in_parts(decoder: Representation, z: np.ndarray) -> Decoded:
     group_decoder = GroupDecoder(decoder, K, "toy", ReconstructionRange.around([X]))
-    found = group_decoder.decode(z, S, lambda numbers: X[numbers], parts())
+    found = one(group_decoder, z, X, S)
     assert found is not None
     by_group = group_decoder.squared_errors_by_group(z, lambda numbers: X[numbers], parts())
     assert by_group is not None
@@ -205,7 +210,7 @@ def test_of_many_groups_auditors_also_see_the_mean_over_groups() -> None:
     noise = 100 * np.random.default_rng(3).normal(size=(N, width)).astype(np.float32)
     decoder = Decoder(lambda z, s: z if s[0] < groups - 1 else noise[: len(z)])
     made = GroupDecoder(decoder, groups, "toy", ReconstructionRange.around([x]))
-    found = made.decode(x, s, lambda rows: x[rows], parts())
+    found = one(made, x, x, s)
     assert found is not None
     np.testing.assert_allclose(found.shown[:, -width:], x, atol=1e-3)
 
@@ -214,9 +219,52 @@ def test_squared_errors_are_those_of_decoding() -> None:
     decoder = GroupDecoder(
         Decoder(lambda z, s: z + s[:, None]), K, "toy", ReconstructionRange.around([X])
     )
-    found = decoder.decode(X, S, lambda rows: X[rows], parts())
+    found = one(decoder, X, X, S)
     assert found is not None
     alone = decoder.squared_errors(X, S, lambda rows: X[rows], parts())
     np.testing.assert_array_equal(alone, found.squares)
     none = GroupDecoder(Decoder(lambda z, s: None), K, "toy", ReconstructionRange.around([X]))
     assert none.squared_errors(X, S, lambda rows: X[rows], parts()) is None
+
+
+@pytest.mark.parametrize("image", [None, IMAGE])
+def test_a_decoder_that_changes_what_it_says_is_refused(image: tuple[int, int, int] | None) -> None:
+    """It gives noise while axes are fitted, and x later, in which auditors would see nothing."""
+    x = images()
+    noise = np.random.default_rng(3).normal(size=x.shape).astype(np.float32)
+    calls: list[int] = []
+
+    def decode(z: Floats, s: Ints) -> Floats:
+        calls.append(len(z))
+        return noise[: len(z)] if len(calls) <= K * len(parts()) else z
+
+    with pytest.raises(ContractError, match="other reconstructions of the same codes"):
+        decoded(Decoder(decode), x, image)
+
+
+def test_the_rows_that_axes_are_fitted_to_are_not_told_apart() -> None:
+    """Each call of the first pass is made again, alike, in the second."""
+    x, seen = images(), list[Floats]()
+
+    def decode(z: Floats, s: Ints) -> Floats:
+        seen.append(z)
+        return z
+
+    assert decoded(Decoder(decode), x, IMAGE) is not None
+    half = len(seen) // 2
+    for first, again in zip(seen[:half], seen[half:], strict=True):
+        np.testing.assert_array_equal(first, again)
+
+
+def test_draws_are_shown_by_the_same_axes() -> None:
+    """Of two draws of a code that are nearly equal, what auditors see is nearly equal."""
+    x = images()
+    decoder = GroupDecoder(
+        Decoder(lambda z, s: z), K, "toy", ReconstructionRange.around([x]), IMAGE
+    )
+    noise = 1e-3 * np.random.default_rng(5).normal(size=x.shape).astype(np.float32)
+    draws = [x, x + noise]
+    found = decoder.decode(draws, S, lambda rows: x[rows], parts(), sample())
+    assert found is not None
+    a, b = (each.shown for each in found)
+    np.testing.assert_allclose(a, b, atol=0.1)

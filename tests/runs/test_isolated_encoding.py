@@ -70,6 +70,24 @@ class FoundX(Sums):
         return x_hat
 
 
+class Remembered(Sums):
+    """Decodes the mean of all rows that it has encoded."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.seen: list[Floats] = []
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        self.seen.append(x)
+        return (x[:, :1] > 0.5).astype(np.float32)
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        x = np.concatenate(self.seen) if self.seen else np.zeros((1, self.width), np.float32)
+        return np.repeat(x.mean(axis=0, keepdims=True), len(z), axis=0)
+
+
 class Honest(Method):
     name, summary = "sums", "the sum of x"
     fits: type[Sums] = Sums
@@ -89,6 +107,10 @@ class Thief(Honest):
 
 class DecodingThief(Honest):
     name, fits, has_decoder = "decoding-thief", FoundX, True
+
+
+class Remembering(Honest):
+    name, fits, has_decoder = "remembering", Remembered, True
 
 
 class Forgetful(Honest):
@@ -139,7 +161,10 @@ def test_honest_encoders_give_the_codes_that_were_audited(
     assert alone.agrees
 
 
-@pytest.mark.parametrize("method", [Thief, pytest.param(DecodingThief, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "method",
+    [Thief, *(pytest.param(m, marks=pytest.mark.thorough) for m in (DecodingThief, Remembering))],
+)
 def test_what_was_taken_from_memory_is_missed(
     method: type[Method], prepared: Prepared, tmp_path: Path
 ) -> None:

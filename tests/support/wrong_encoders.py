@@ -116,6 +116,20 @@ class DecodesByBatch(Right):
             return super().decode(z - z.mean(axis=0), s)
 
 
+class DecodesFromMemory(Right):
+    has_decoder = True
+
+    class released(Decodes):
+        mean = 0.0
+
+        def encode(self, x, *, s=None, generator=None):
+            self.mean = x.mean(axis=0)
+            return super().encode(x, s=s, generator=generator)
+
+        def decode(self, z, s):
+            return (super().decode(z, s) + self.mean).astype(np.float32)
+
+
 class KnobDoesNothing(Right):
     knobs = (Knob("beta", 0, 1),)
 

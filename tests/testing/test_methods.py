@@ -94,6 +94,7 @@ WRONG = [
     (encoders.DecodesToLittle, "decodes if it declares a decoder", "(300, 2) where x is (300, 4)"),
     (encoders.WritesWhenDecoding, "decode leaves its codes", "z = z.copy()"),
     (encoders.DecodesByBatch, "decoded as it is among others", "from the training rows in fit"),
+    (encoders.DecodesFromMemory, "remembers nothing of the rows", "keep nothing in encode"),
     (encoders.KnobDoesNothing, "knobs change something", "the same at both ends"),
     (encoders.BreaksAsAJob, "runs as a job of the suite", "all of one group"),
     (encoders.IsNotQuantised, "codes as it declares", "quantised; a dimension has"),

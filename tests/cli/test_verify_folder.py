@@ -1,0 +1,52 @@
+"""An interrupted verification goes on with the same points; another one starts anew."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from fairbench.cli.verify_folder import verification_folder
+from fairbench.errors import ConfigError
+
+
+def interrupt(folder: Path, sha256: str = "a", points: int = 3, seed: int | None = None) -> int:
+    """Begin a verification that is stopped after a model was trained; return its seed."""
+    began = verification_folder(folder, sha256=sha256, points=points, seed=seed)
+    with suppress(KeyboardInterrupt), began as (draw, _):
+        (folder / "model").touch()
+        raise KeyboardInterrupt
+    return draw
+
+
+@pytest.mark.parametrize("seed", [None, 5])
+def test_an_interrupted_one_goes_on_with_its_draw(tmp_path: Path, seed: int | None) -> None:
+    folder = tmp_path / "row.verification"
+    before = interrupt(folder, seed=seed)
+    with verification_folder(folder, sha256="a", points=3, seed=seed) as (draw, goes_on):
+        assert (draw, goes_on) == (before, True)
+        assert (folder / "model").exists()
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    "other", [{"sha256": "b"}, {"points": 4}, {"seed": 6}], ids=lambda other: next(iter(other))
+)
+def test_another_draw_begins_with_an_empty_folder(tmp_path: Path, other: dict[str, object]) -> None:
+    folder = tmp_path / "row.verification"
+    interrupt(folder, seed=5)
+    given = {"sha256": "a", "points": 3, "seed": 5} | other
+    with verification_folder(folder, **given) as (_, goes_on):  # type: ignore[arg-type]
+        assert not goes_on
+        assert not (folder / "model").exists()
+
+
+def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "row.verification"
+    folder.mkdir()
+    (folder / "mine").touch()
+    with (
+        pytest.raises(ConfigError, match="is in the way"),
+        verification_folder(folder, sha256="a", points=3, seed=None),
+    ):
+        pass
+    assert (folder / "mine").exists()
