@@ -38,6 +38,7 @@ METHOD = (
     method_codes.decodes,
     method_codes.keeps_codes,
     method_codes.decodes_alone,
+    method_codes.forgets,
     method_codes.extras,
     method_fits.keeps_rows,
     method_codes.keeps_rows,
