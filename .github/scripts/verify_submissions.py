@@ -83,7 +83,7 @@ def _table(path: Path, told: dict[str, Any]) -> str:
         lines.append("| " + " | ".join(map(_plain, cells)) + " |")
     lines += [f"\nContradiction: {_plain(text)}" for text in told["contradictions"]]
     for one in told["encoded_from_x_alone"]:
-        share = one["share_of_other_rows"]
+        share = one["share_of_changed_rows"]
         what = one["why"] if share is None else f"{share:.1%} of the rows differ"
         mark = "" if one["agrees"] else ": **differs**"
         where = _plain(f"{one['split']}, {one['point']}: {what}")
