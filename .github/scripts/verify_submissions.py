@@ -47,12 +47,13 @@ def verify(path: Path, against: str, *, install: bool) -> tuple[str, bool]:
         done = _run([sys.executable, "-m", "pip", "install", "-q", str(plugin)])
         if done.returncode:
             return _failed(path, "its plugin could not be installed", done.stderr), False
+    verdict = path.with_name(path.name.removesuffix(ENDING) + ".verification.json")
+    verdict.unlink(missing_ok=True)  # one that came with the submission is nobody's verdict
     done = _run([sys.executable, "-m", "fairbench.cli", "verify", str(path), "--against", against])
-    verdict = path.with_name(path.name.partition(".")[0] + ".verification.json")
     if done.returncode not in (0, 1) or not verdict.exists():
         return _failed(path, "it could not be checked", done.stderr), False
     told = json.loads(verdict.read_text(encoding="utf-8"))
-    return _table(path, told), bool(told["verified"])
+    return _table(path, told), bool(told["verified"]) and done.returncode == 0
 
 
 def _run(words: Sequence[str]) -> subprocess.CompletedProcess[str]:

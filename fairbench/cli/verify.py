@@ -18,7 +18,7 @@ from fairbench.cli.options import DataRoot, TrainOn, Workers
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
-from fairbench.cli.verify_folder import verification_folder
+from fairbench.cli.verify_folder import folder_of, verification_folder
 from fairbench.config import Device, RunConfig
 from fairbench.errors import ConfigError
 from fairbench.files import is_writable, write_file
@@ -56,6 +56,7 @@ _NAMES = {
     "certified_plug_in_information": "I, counted",
     "certified_mutual_information": "I, cert.",
     "certified_rows": "rows",
+    "certified_smallest_group": "of a group",
     "certified_groups": "groups",
 }
 """Short names of all figures that are compared: the whole ones would be broken in a table."""
@@ -136,8 +137,8 @@ def verify_command(
     wrong = row.contradictions()
     for line in wrong:
         err.print(f"Contradiction: {line}.", markup=False)
-    folder = path.with_suffix("")  # beside the submission
     sha256 = hashlib.sha256(file.read_bytes()).hexdigest()
+    folder = folder_of(sha256)
     with verification_folder(folder, sha256=sha256, points=points, seed=seed) as (draw, goes_on):
         if goes_on:
             err.print(f"Going on with the interrupted verification in {folder}.", markup=False)
@@ -173,7 +174,7 @@ def verify_command(
     if add_to is not None:
         by = f" by {submission.info.submitter}" if submission.info.submitter else ""
         origin = f"submitted{by}, verified {now()[:10]}"
-        taken = Store.in_folder(add_to).merge(submission.records, origin[:128])
+        taken = Store.in_folder(add_to).merge(row.records_to_keep, origin[:128])
         out.print(f"Added to {add_to}: {taken['points']} points, {origin}.", markup=False)
 
 
@@ -189,6 +190,7 @@ def _train_again(
             "The models of the submission are not all those that this version trains for the row.",
             "Use the versions of fairbench and of the plugin that it was made with.",
         )
+    row.check_described({unit.key: unit.record("") for unit in plan.units})
     keys = {point.key for point in drawn}
     store = Store.in_folder(config.results)
     store.merge([record for record in row.records if record.key not in keys])

@@ -1,6 +1,7 @@
 """The folder that ``fairbench verify`` trains in: kept until there is a verdict.
 
-An interrupted verification goes on with the same points: what was drawn is written there.
+An interrupted verification goes on with the same points: what was drawn is written there. It lies
+in the user's cache: beside a submission, who made that could have put models and a draw there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from fairbench.data.files import cache_folder
 from fairbench.errors import ConfigError
 from fairbench.files import write_file
 
@@ -26,6 +28,11 @@ class _Draw:
     sha256: str
     points: int
     seed: int
+
+
+def folder_of(sha256: str) -> Path:
+    """Return the folder of the verification of a submission."""
+    return cache_folder() / "verifications" / sha256[:32]
 
 
 @contextmanager
@@ -61,7 +68,7 @@ def verification_folder(
             raise ConfigError(
                 f"{folder} is in the way: the models of a verification are trained in a folder "
                 "of this name.",
-                "Rename it, or the submission.",
+                "Delete it.",
             )
         write_file(folder / _DRAW, json.dumps(asdict(wanted)).encode())
     yield wanted.seed, goes_on

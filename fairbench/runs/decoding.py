@@ -92,9 +92,10 @@ class GroupDecoder:
     ) -> list[Decoded] | None:
         """Decode draws of the codes of rows, a part at a time; None: there is no decoder.
 
-        Wide reconstructions are shown by axes, which are fitted to those of a sample of rows of the
-        first draw. All rows are decoded for that, and once more to be shown: a decoder cannot know
-        which rows are in the sample, nor give it others than it is credited for.
+        Wide reconstructions are shown by axes, which are fitted to those of a sample of rows, a
+        part of it from each draw. All rows are decoded for that, and once more to be shown: a
+        decoder cannot know which rows are in the sample, nor give it others than it is credited
+        for.
 
         Parameters
         ----------
@@ -118,18 +119,25 @@ class GroupDecoder:
         if self.groups * width <= MAX_COLUMNS:
             shown = self._decode_all(draws, s, features, parts, lambda _, each: np.hstack(each))
             return shown and _without_copies(shown, width)
-        first = self._first_pass(draws[0], width, parts, sample)
-        if first is None:
+        samples = [sample[i :: len(draws)] for i in range(len(draws))]
+        passes = [
+            self._first_pass(z, width, parts, rows) for z, rows in zip(draws, samples, strict=True)
+        ]
+        first = [one for one in passes if one is not None]
+        if len(first) < len(draws):
             return None
-        show = self._axes_of_one(first) if first.alike else self._axes_of_all(first, s)
+        show = self._axes(first, s)
+        shown = []
+        for z, before in zip(draws, first, strict=True):
 
-        def show_again(rows: Ints, by_group: list[Floats]) -> Floats:
-            first.compare(rows, by_group, self.name)
-            return show(by_group)
+            def show_again(
+                rows: Ints, by_group: list[Floats], before: _FirstPass = before
+            ) -> Floats:
+                before.compare(rows, by_group, self.name)
+                return show(by_group)
 
-        again = self._decode_all(draws[:1], s, features, parts, show_again)
-        others = self._decode_all(draws[1:], s, features, parts, lambda _, each: show(each))
-        return None if again is None or others is None else [*again, *others]
+            shown += self._decode_all([z], s, features, parts, show_again) or []
+        return shown
 
     def squared_errors(
         self, z: Floats, s: Ints, features: Callable[[Ints], Floats], parts: Sequence[Ints]
@@ -275,16 +283,23 @@ class GroupDecoder:
             raise ContractError(f"{self.name}.decode returned values that are not finite.")
         return np.clip(rounded, self.limits.low, self.limits.high, out=rounded)
 
-    def _axes(self, sample: Floats) -> Callable[[Floats], Floats]:
+    def _axes(self, first: Sequence[_FirstPass], s: Ints) -> Callable[[list[Floats]], Floats]:
+        """Fit axes to the samples of all draws."""
+        by_group = [np.concatenate(each) for each in zip(*(f.by_group for f in first), strict=True)]
+        if all(one.alike for one in first):
+            return self._axes_of_one(by_group[0])
+        return self._axes_of_all(by_group, s)
+
+    def _project(self, sample: Floats) -> Callable[[Floats], Floats]:
         axes = principal_axes(sample) if self.image is None else image_axes(sample, self.image)
         return lambda rows: axes.project(rows).round(DECODED_DECIMALS)
 
-    def _axes_of_one(self, first: _FirstPass) -> Callable[[list[Floats]], Floats]:
+    def _axes_of_one(self, sample: Floats) -> Callable[[list[Floats]], Floats]:
         """Return axes of the reconstruction for one group, where it is that for all of them.
 
         Of images, that takes a fourth of the time of four groups.
         """
-        axes = self._axes(first.by_group[0])
+        axes = self._project(sample)
 
         def show(by_group: list[Floats]) -> Floats:
             if not _are_alike(by_group):
@@ -293,8 +308,8 @@ class GroupDecoder:
 
         return show
 
-    def _axes_of_all(self, first: _FirstPass, s: Ints) -> Callable[[list[Floats]], Floats]:
-        axes = self._axes(np.hstack(first.by_group))
+    def _axes_of_all(self, sample: list[Floats], s: Ints) -> Callable[[list[Floats]], Floats]:
+        axes = self._project(np.hstack(sample))
         shares = (np.bincount(s, minlength=self.groups) / len(s)).astype(np.float32)
 
         def show(by_group: list[Floats]) -> Floats:

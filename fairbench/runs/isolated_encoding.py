@@ -32,9 +32,9 @@ from fairbench.training.threads import use_one_thread
 MAX_DIFFERING = 0.01
 """Share of rows that may have other codes: a code that is rounded may jump on another device."""
 
-_CLOSE, _ROUNDING = 1e-3, 1e-6
-"""Most difference of a column that is rounding: in its standard deviations, and in its largest
-value."""
+_CLOSE, _ROUNDING = 1e-3, 1e-5
+"""Most difference that is rounding: of a column's spread from its 16% to its 84% quantile, which
+outliers do not widen, and of the value itself."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,11 @@ class EncodedRows:
 
     Parameters
     ----------
-    z : ndarray, shape (n, k)
-        Codes: one draw.
+    z : ndarray, shape (n, draws * k)
+        Codes: all draws that audits see, side by side.
     shown : ndarray, shape (n, columns), or None
-        What auditors see of the reconstructions of that draw by its own decoder; None: it has none.
+        What auditors see of the reconstructions of these draws by its own decoder, side by side;
+        None: it has none.
     squares : ndarray, or None
         Squared errors of the reconstructions, mean over draws: for each group ``(n, groups)``, or
         for that of the row ``(n,)``.
@@ -81,7 +82,8 @@ class EncodedRows:
             if mine is None or before is None or mine.shape != before.shape:
                 return 1.0
             known = before.reshape(len(before), -1).astype(np.float64)
-            allowed = _CLOSE * known.std(axis=0) + _ROUNDING * np.abs(known).max(axis=0)
+            low, high = np.quantile(known, [0.16, 0.84], axis=0)
+            allowed = _CLOSE * (high - low) + _ROUNDING * np.abs(known)
             differs |= (np.abs(mine.reshape(known.shape) - known) > allowed).any(axis=1)
         return float(differs.mean())
 
@@ -133,12 +135,14 @@ class IsolatedEncodingTask:
             ReconstructionRange.around(self.parts),
             encoder.info.architecture.image,
         )
-        decoded = decoder.decode(drawn[:1], self.groups, together.__getitem__, numbers, self.sample)
+        z = np.hstack(drawn)
+        decoded = decoder.decode(drawn, self.groups, together.__getitem__, numbers, self.sample)
         if decoded is None:
-            return EncodedRows(drawn[0], None, None)
+            return EncodedRows(z, None, None)
         errors = (decoder.squared_errors_by_group(z, together.__getitem__, numbers) for z in drawn)
         squares = [one for one in errors if one is not None]
-        return EncodedRows(drawn[0], decoded[0].shown, np.mean(squares, axis=0))
+        shown = np.hstack([one.shown for one in decoded])
+        return EncodedRows(z, shown, np.mean(squares, axis=0))
 
     def _read(self) -> encoders.Encoder:
         return encoders.read_as(self.encoder, lambda name: self.method)
@@ -212,11 +216,16 @@ class AuditedPoint:
 
 
 def _of_rows(point: PointArrays, kind: Kind, rows: RowsToEncode) -> np.ndarray | None:
-    """Return an array of a point for all rows, by their number: the first draw; None: missing."""
+    """Return an array of a point for all rows, by number, draws side by side; None: missing."""
     if point.get(kind, Role.TEST) is None:
         return None
     by_role = point.by_part(kind, AUDIT_ROLES)
-    return np.concatenate([by_role[role][: len(rows.x[role])] for role in AUDIT_ROLES])
+    draws = len(by_role[Role.TEST]) // len(rows.x[Role.TEST])
+    of_role = (
+        np.split(by_role[role], draws) if by_role[role].ndim > 1 else [by_role[role]]
+        for role in AUDIT_ROLES
+    )
+    return np.concatenate([np.hstack(each) for each in of_role])
 
 
 @dataclass(frozen=True)

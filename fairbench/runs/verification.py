@@ -20,6 +20,7 @@ from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board
 from fairbench.registry import Registry, plugin_source
+from fairbench.runs.point_gains import PointGains
 from fairbench.stats.bootstrap import from_text
 from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
 from fairbench.store.submission import Submission, SubmissionInfo
@@ -47,6 +48,7 @@ FIGURES = {
     "certified_plug_in_information": FigureKind.CERTIFIED,
     "certified_mutual_information": FigureKind.CERTIFIED,
     "certified_rows": FigureKind.COUNT,
+    "certified_smallest_group": FigureKind.COUNT,
     "certified_groups": FigureKind.COUNT,
 }
 """What is compared of a point: all that its area, its certified area and its limits are made of."""
@@ -87,6 +89,12 @@ _SPREADS = 2.0
 
 _ROUNDED = 1e-3
 """Nats by which a figure of a point may differ from that of its auditor."""
+
+_DESCRIBES = (
+    *("method", "dataset", "split", "seed", "point", "track", "tags", "params", "params_label"),
+    *("budget", "iterations", "curve_points", "data_source", "fingerprint", "protocol", "code"),
+)
+"""Fields of a model's record that tables are made by, and that do not depend on its training."""
 
 _WHOLE_ROWS = "Submit every split and point of the row: those left out may be the bad ones."
 
@@ -157,6 +165,7 @@ class SubmittedRow:
         self.references = [r for r in self.records if isinstance(r, ReferenceRecord)]
         info, of = board.info, submission.info
         known = {(one.fingerprint, one.seed): one for one in board.references}
+        self._board_references: Mapping[tuple[str, int], ReferenceRecord] = known
         rows = {(unit.dataset, unit.method, unit.params_label) for unit in self.units.values()}
         if of.board != info.name or rows != {(info.dataset, of.method, of.params)}:
             raise ConfigError(
@@ -225,6 +234,29 @@ class SubmittedRow:
                     found.append(f"{title}: its {name} is not that of its auditor")
         return found
 
+    def check_described(self, planned: Mapping[str, UnitRecord]) -> None:
+        """Raise ConfigError where a model is described otherwise than this version describes it.
+
+        A model of the aware track called blind would be ranked among blind ones. ``planned``: as
+        this version plans them, by key.
+        """
+        for key, unit in self.units.items():
+            for field in _DESCRIBES:
+                told, here = (getattr(one, field) for one in (unit, planned[key]))
+                if told != here:
+                    raise ConfigError(
+                        f"{unit.title} has {field.replace('_', ' ')} {told!r} in the submission; "
+                        f"here it is {here!r}.",
+                        "It was written by another version, or changed by hand.",
+                    )
+
+    @property
+    def records_to_keep(self) -> list[Record]:
+        """Its models and points, and in place of its references those of the board."""
+        mine: list[Record] = [r for r in self.records if not isinstance(r, ReferenceRecord)]
+        used = {(unit.fingerprint, unit.seed) for unit in self.units.values()}
+        return mine + [one for key, one in self._board_references.items() if key in used]
+
     def config(self) -> RunConfig:
         """Return the configuration of the run that made it."""
         unit = next(iter(self.units.values()))
@@ -248,14 +280,23 @@ class SubmittedRow:
         )
 
     def draw(self, count: int, seed: int | None) -> list[PointRecord]:
-        """Draw points, of as many splits as there are; by chance where no seed is given."""
+        """Draw points, of as many splits as there are; by chance where no seed is given.
+
+        The first one is that by which the row's rank gains most; others are drawn by chance, the
+        more often the more a figure gains by them: a single point can make an area.
+        """
         source = random.SystemRandom() if seed is None else random.Random(seed)
         left = sorted(self.points, key=lambda point: point.key)
+        gains = PointGains.of(self.units, self.points, self._board_references)
         drawn: list[PointRecord] = []
         while left and len(drawn) < count:
             used = {self.units[point.unit].split for point in drawn}
             fresh = [p for p in left if self.units[p.unit].split not in used] or left
-            drawn.append(source.choice(fresh))
+            if drawn:
+                weights = gains.weights(fresh, source.randrange(len(gains.by_figure) + 1))
+                drawn += source.choices(fresh, weights)
+            else:
+                drawn.append(max(fresh, key=gains.of_rank))
             left.remove(drawn[-1])
         return drawn
 

@@ -16,7 +16,7 @@ from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.encoding import RowsToEncode
-from fairbench.runs.isolated_encoding import EncodedAlone, encode_alone
+from fairbench.runs.isolated_encoding import EncodedAlone, EncodedRows, encode_alone
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.store import encoders, files
 from fairbench.store.records import ReadPoint, UnitRecord
@@ -191,3 +191,16 @@ def test_what_cannot_be_checked_is_said(
     assert alone.differing is None
     assert alone.agrees
     assert why in str(alone.why)
+
+
+def test_outliers_hide_no_difference_of_other_rows() -> None:
+    """A hundredth of the rows is huge; all others have one of two codes."""
+    rng = np.random.default_rng(0)
+    z = (rng.random((1000, 1)) < 0.5).astype(np.float32)
+    other = 1 - z
+    for codes in (z, other):
+        codes[:10] = 1e25
+    audited, again = (EncodedRows(codes, None, None) for codes in (z, other))
+    assert again.share_of_changed_rows(audited) == pytest.approx(0.99)
+    rounded = EncodedRows(z * np.float32(1 + 1e-6), None, None)
+    assert rounded.share_of_changed_rows(audited) == 0

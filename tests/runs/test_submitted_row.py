@@ -320,3 +320,44 @@ def test_a_method_that_is_not_installed_is_refused(board: Board) -> None:
     info = submitted(board).info.model_copy(update={"method": "theirs"})
     with pytest.raises(ConfigError, match="The method theirs is not installed"):
         check_source(info, REGISTRY)
+
+
+@pytest.mark.parametrize(
+    ("field", "told"),
+    [("track", "aware"), ("tags", ["baseline"]), ("params", {"width": 9}), ("iterations", 1)],
+)
+def test_a_model_that_is_described_otherwise_is_refused(
+    board: Board, field: str, told: object
+) -> None:
+    """A row of the aware track that says it is blind would stand among blind ones."""
+    planned = SubmittedRow(submitted(board), board).units
+    row = SubmittedRow(changed_units(submitted(board), **{field: told}), board)
+    row.check_described(row.units)
+    with pytest.raises(ConfigError, match=f"has {field} .* here it is"):
+        row.check_described(planned)
+
+
+def test_the_point_that_makes_an_area_is_drawn_first(folded: Board) -> None:
+    whole = submitted(folded)
+    forged = points_of(whole)[5]
+    made = {"mutual_information": 0.001, "distortion": 0.01}
+    values = {**forged.figures, **made, **{f"{name}_validation": v for name, v in made.items()}}
+    row = SubmittedRow(changed_point(whole, forged.key, values=values), folded)
+    for seed in range(5):
+        first, *others = row.draw(3, seed)
+        assert first.key == forged.key
+        assert len({row.units[point.unit].split for point in (first, *others)}) == 3
+    every = {point.key for seed in range(200) for point in row.draw(2, seed)}
+    assert len(every) > 10  # others by chance, alike in one draw of four
+
+
+def test_references_that_are_kept_are_those_of_the_board(board: Board) -> None:
+    def halved(record: Record) -> Record:
+        if not isinstance(record, ReferenceRecord):
+            return record
+        return record.replace(values={name: 0.5 * v for name, v in record.figures.items()})
+
+    kept = SubmittedRow(changed(submitted(board), halved), board).records_to_keep
+    references = [one for one in kept if isinstance(one, ReferenceRecord)]
+    assert references
+    assert all(one in board.references for one in references)
