@@ -6,6 +6,7 @@ import errno
 import re
 import signal
 import sys
+import traceback
 from collections.abc import Callable
 from types import FrameType
 from typing import Annotated, Any
@@ -72,6 +73,8 @@ def main() -> None:
 
 _INTERRUPTED, _SIGTERM = 130, 143
 """Exit codes of a command that was ended by Ctrl-C, and by a scheduler or a container."""
+_CRASHED = 70
+"""Exit code of a command that met an error of fairbench's own."""
 
 
 class _EndedBySigterm:
@@ -122,7 +125,7 @@ def _guarded(call: Callable[..., Any]) -> int:
             )
             return 2
         if error.errno not in _FULL:
-            raise
+            return _crash()
         streams.abandon_output()
         where = f" to {error.filename}" if error.filename else ""
         _complain(
@@ -130,6 +133,17 @@ def _guarded(call: Callable[..., Any]) -> int:
             "What is in the results folder is kept, and fairbench leaderboard prints it again.",
         )
         return 2
+    except Exception:
+        return _crash()
+
+
+def _crash() -> int:
+    """Print the traceback of an error of fairbench's own; return the exit code.
+
+    Python's would be 1: for scripts, that models failed or a figure differs.
+    """
+    traceback.print_exc()
+    return _CRASHED
 
 
 _NUMBERS = {

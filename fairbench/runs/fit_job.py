@@ -28,7 +28,6 @@ from fairbench.stats.seeds import derive_seed
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status, status_of
 from fairbench.store.text import clean_line, describe, describe_fully
-from fairbench.training import checkpoint_files
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class FitJob:
     its points will; ``gpus`` the share of a GPU it needs. ``audits`` are the keys of points that
     wait for it, where they are known. ``detailed`` are the keys of units whose audits measure more
     at some points, see :class:`fairbench.runs.plan.PlannedUnit`. ``rows`` is how many rows of each
-    audit role are encoded at most; None: all. ``anew``: whether an earlier checkpoint is deleted.
+    audit role are encoded at most; None: all.
     """
 
     id: str
@@ -90,7 +89,6 @@ class FitJob:
     rows: int | None = None
     checkpoint: Path | None = None
     checkpoint_every: float = 300.0
-    anew: bool = False
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -133,8 +131,6 @@ class FitJob:
         return results
 
     def _fit(self, progress: Progress) -> _FittedStack:
-        if self.anew:
-            checkpoint_files.drop(self.checkpoint)
         meter = Meter(self.device)
         method = self.method(self.params)
         train = self.data.roles[Role.ENCODER_TRAIN]
@@ -262,6 +258,12 @@ class _FittedStack:
             )
             for name, value in (pair for point in points for pair in point.values):
                 finite_number(value, f"the knob {name!r} of a point of the curve")
+            labels = [point.label for point in points]
+            if again := sorted({label for label in labels if labels.count(label) > 1}):
+                raise ContractError(
+                    f"The curve of {method.name} has several points called {again[0]}: points have "
+                    "to differ in six digits."
+                )
             return points, [outcome.at(point) for point in points]
         if not isinstance(outcome, Representation):
             raise ContractError(

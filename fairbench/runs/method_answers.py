@@ -11,7 +11,7 @@ from fairbench.api import DatasetInfo, Point, Shots, Workload
 from fairbench.api.method import Method, Params
 from fairbench.errors import PluginError
 from fairbench.store.returned_values import short_repr
-from fairbench.store.text import describe
+from fairbench.store.text import clean_line, describe
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ def ask(method: type[Method], params: Params, info: DatasetInfo) -> MethodAnswer
             f"workload() returned {short_repr(workload)}.",
             "Return a fairbench.api.Workload, or None.",
         )
-    return MethodAnswers(points, refusal)
+    # It is stored and shown: a plugin may have read it from anywhere.
+    return MethodAnswers(points, None if refusal is None else clean_line(refusal))
 
 
 def _check_storable(method: type[Method], params: Params) -> None:

@@ -171,7 +171,6 @@ class TrainingRun(JobSource):
             gpus=self._gpus(stack),
             checkpoint=checkpoint_files.path_of(self.config.results, keys, device),
             checkpoint_every=self._checkpoint_every(),
-            anew=self.config.rerun is Rerun.ALL,
         )
 
     def _checkpoint_every(self) -> float:
@@ -254,6 +253,9 @@ class TrainingRun(JobSource):
 
     def is_settled(self, job: Job) -> bool:
         if self.config.rerun is Rerun.ALL:
+            if isinstance(job, FitJob):
+                # Here, before it is first submitted: restarted, a job goes on with its checkpoint.
+                checkpoint_files.drop(job.checkpoint)
             return False
         if not isinstance(job, FitJob):
             return self.audits.is_settled(job)

@@ -47,7 +47,9 @@ class UnitLedger:
         if unit is None or self.rerun is Rerun.ALL:
             return True
         if not unit.done:
-            return not unit.status.is_failure or self.rerun is Rerun.FAILED
+            # A model that failed elsewhere may do here: memory and time limits differ.
+            elsewhere = unit.origin is not None
+            return not unit.status.is_failure or elsewhere or self.rerun is Rerun.FAILED
         # Fitted; its representations are needed again only if a point is still to be audited.
         # A damaged file is as good as none.
         return bool(self.missing_points(planned)) and self.representations(unit) is None

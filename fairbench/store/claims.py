@@ -10,6 +10,7 @@ import contextlib
 import os
 import platform
 import threading
+import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,8 @@ write. A run of another machine that slept longer (a closed laptop) may find tha
 job: the same figures twice.
 """
 
+_SLACK = 5.0
+"""Seconds by which the age of a process and that of its last sign may be wrong."""
 FORGOTTEN = 86_400.0
 """Seconds without one after which a claim is deleted that nobody wants either: a day. Its run is
 dead, and no laptop that sleeps."""
@@ -95,7 +98,7 @@ class Claims:
             wanted = _claims.c.key.in_(keys) & free
             connection.execute(_claims.delete().where(wanted | forgotten))
             # In one order for all runs, so that none of two waits for the other.
-            for key in sorted(keys):
+            for key in sorted(set(keys)):
                 added = insert.values(key=key).on_conflict_do_nothing()
                 if connection.execute(added.returning(_claims.c.key)).first() is None:
                     connection.rollback()
@@ -140,7 +143,8 @@ class Claims:
     ) -> Sequence[sa.RowMapping]:
         if not self._has_table:
             return []
-        query = sa.select(_claims, *([] if also is None else [also])).where(*where)
+        age = (self._clock() - _claims.c.heartbeat).label("age")
+        query = sa.select(_claims, age, *([] if also is None else [also])).where(*where)
         with translate_database_errors(_CANNOT):
             return self._transactions.run(
                 lambda connection: connection.execute(query).mappings().all()
@@ -201,19 +205,25 @@ def _lives(claim: sa.RowMapping) -> bool:
 
 def _is_there(claim: sa.RowMapping) -> bool:
     """Whether the process that holds a claim is of this machine and has not ended."""
-    return claim["host"] == _host() and not _is_gone(claim["pid"])
+    return claim["host"] == _host() and not _is_gone(claim["pid"], claim["age"])
 
 
 def _is_dead(claim: sa.RowMapping) -> bool:
     """Whether the process that holds a claim was of this machine and is gone."""
-    return claim["host"] == _host() and _is_gone(claim["pid"])
+    return claim["host"] == _host() and _is_gone(claim["pid"], claim["age"])
 
 
-def _is_gone(pid: int) -> bool:
+def _is_gone(pid: int, silent: float) -> bool:
+    """Whether a process has ended that gave a sign so many seconds ago.
+
+    Another one may have its number since, as in a container that was started again: it is younger.
+    """
+    import psutil
+
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        age = time.time() - psutil.Process(pid).create_time()
+    except psutil.NoSuchProcess:
         return True
-    except OSError:  # it is there, and another user's
+    except (psutil.Error, OSError):  # it is there, and another user's
         return False
-    return False
+    return age < silent - _SLACK

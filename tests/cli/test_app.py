@@ -50,3 +50,15 @@ def test_every_command_says_that_it_was_interrupted(tmp_path: Path) -> None:
     assert running.returncode == 130
     assert told.endswith("Interrupted.\n")
     assert "Traceback" not in told
+
+
+def test_an_error_of_fairbench_itself_is_no_answer_of_no(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With exit code 1, scripts would take it for models that failed, and go on."""
+
+    def fails(**_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    assert app._guarded(fails) == 70
+    assert "ZeroDivisionError: a bug" in capsys.readouterr().err

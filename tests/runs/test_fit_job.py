@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairbench.api import Floats
-from fairbench.api.method import Diverged, Method, Params, Representation
+from fairbench.api import Floats, Knob, Point, Shots
+from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.errors import PluginError
@@ -15,7 +15,6 @@ from fairbench.runs.fit_job import UnitResult
 from fairbench.runs.method_answers import ask
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.store.status import Status
-from fairbench.training import checkpoint_files
 from tests.support.fits import fit_of
 
 
@@ -55,13 +54,24 @@ def test_what_gave_nothing_says_why_and_what_it_took(
     assert result.costs["processor_seconds"] > 0.005
 
 
-def test_a_fit_that_begins_anew_deletes_the_checkpoint(prepared: Prepared, tmp_path: Any) -> None:
-    for anew in (False, True):
-        checkpoint = tmp_path / "checkpoint"
-        checkpoint.write_bytes(b"of an earlier run")
-        result_of(Diverges, prepared, checkpoint=checkpoint, anew=anew)
-        assert checkpoint.exists() is not anew
-    checkpoint_files.drop(checkpoint)
+class TwiceTheSame(Method):
+    name, summary, shots = "twice", "two points of one name", Shots.SINGLE
+
+    class Line(Curve):
+        knob = Knob("t", 0.0, 1.0)
+        points = (Point.of(t=0.5), Point.of(t=0.5 + 1e-12))
+
+        def at(self, point: Point) -> Representation:
+            raise AssertionError("its points are not read")
+
+    def fit(self, train: Any, units: Any, context: Any) -> list[Any]:
+        return [self.Line() for _ in units]
+
+
+def test_points_of_a_curve_have_names_of_their_own(prepared: Prepared) -> None:
+    result = result_of(TwiceTheSame, prepared)
+    assert result.status is Status.FAILED
+    assert "several points called t=0.5" in result.error
 
 
 class Limits(Params):

@@ -117,9 +117,20 @@ def test_a_limit_of_time_has_several_checkpoints_within(bench: Bench) -> None:
     assert job.checkpoint_every == 15
     (job, *_) = (one for one in planned(bench).jobs() if isinstance(one, FitJob))
     assert job.checkpoint_every == 300
-    assert not job.anew
-    (job, *_) = (one for one in planned(bench, rerun="all").jobs() if isinstance(one, FitJob))
-    assert job.anew
+
+
+@pytest.mark.parametrize(("rerun", "kept"), [(None, True), ("all", False)])
+def test_a_fit_that_begins_anew_deletes_the_checkpoint_once(
+    bench: Bench, rerun: str | None, kept: bool
+) -> None:
+    """Before it is submitted: one that is restarted goes on with what it wrote since."""
+    training = planned(bench, **({} if rerun is None else {"rerun": rerun}))
+    (job, *_) = (one for one in training.jobs() if isinstance(one, FitJob))
+    assert job.checkpoint is not None
+    job.checkpoint.parent.mkdir(exist_ok=True)
+    job.checkpoint.write_bytes(b"of an earlier run")
+    assert not training.is_settled(job)
+    assert job.checkpoint.exists() is kept
 
 
 def test_a_model_that_gives_other_codes_than_before_is_another_one(bench: Bench) -> None:

@@ -80,3 +80,22 @@ def test_of_a_stack_with_a_failure_only_what_is_needed_trains_again(stacks_of: S
 
 def test_so_it_does_of_a_stack_that_is_not_all_of_this_request(stacks_of: StacksOf) -> None:
     assert stacks_of([0, 1], recorded=[[0, 3], [1, 2]], requested=3) == [[0], [1, 2]]
+
+
+@pytest.mark.parametrize(("origin", "trains"), [(None, False), ("somebody's export", True)])
+def test_what_failed_elsewhere_is_trained_here(
+    prepared: Prepared, tmp_path: Path, origin: str | None, trains: bool
+) -> None:
+    """Their machine may have had less memory; an own failure is only met again with --rerun."""
+    config = RunConfig(methods=("bowl",), datasets=("adults-gender",), budget=10, results=tmp_path)
+    units = units_of(Bowl, validate_params(Bowl, {}), prepared, make_budget(10, prepared), config)
+    store = Store.in_folder(tmp_path)
+    failed = units[0].record("theirs").replace(status=Status.OOM)
+    if origin is None:
+        store.put([failed])
+    else:
+        store.merge([failed], origin)
+    ledger = UnitLedger(
+        Plan(units), store, AuditLedger(store, (), retry=False), config, run="mine", trial=False
+    )
+    assert ledger.must_fit(units[0]) is trains

@@ -124,3 +124,20 @@ def test_a_store_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         connection.execute(sa.text("DROP TABLE claims"))
     with pytest.raises(Exception, match="Claims on jobs cannot be written"):
         claims.take(["a"])
+
+
+def test_a_process_that_got_the_number_of_a_dead_one_holds_nothing(store_url: str) -> None:
+    """As in a container that was started again: it is younger than the last sign of the run."""
+    store = Store(store_url)
+    assert Claims(store, "dead").take(["a"])
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as young:
+        with store.engine.begin() as connection:
+            there = sa.text(f"UPDATE claims SET pid = {young.pid}")
+            connection.execute(there)
+        following = Claims(store, "next")
+        assert following.held() == {"a"}
+        with store.engine.begin() as connection:
+            connection.execute(sa.text("UPDATE claims SET heartbeat = heartbeat - 60"))
+        assert not following.held()
+        assert following.take(["a"])
+        young.kill()
