@@ -97,10 +97,13 @@ def _draw_images(
     dataset = registry.datasets.resolve(query.dataset or "")
     fitted = stored.fitted_units()
     method = None if query.method is None else stored_method(query.method, fitted, registry)
+    # Those of leaderboards, unless one is named: a model trained again is another curve.
+    counted = stored.leaderboard_records.units if query.unit is None else fitted
     units = [
         unit
-        for unit in fitted
-        if unit.dataset == dataset
+        for unit in counted
+        if unit.done
+        and unit.dataset == dataset
         and (method is None or unit.method == method)
         and (query.seed is None or unit.seed == query.seed)
         and (query.unit is None or unit.key.startswith(query.unit))

@@ -32,8 +32,7 @@ from fairbench.report.about_data import describe_data
 from fairbench.report.identity import Identities
 from fairbench.report.panels import Panel, panels
 from fairbench.store.database import Store
-from fairbench.store.records import PointRecord, RunRecord, UnitRecord
-from fairbench.store.status import Status
+from fairbench.store.records import PointRecord, RunRecord
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +136,8 @@ def _with_reconstructions(
 ) -> DatasetReport:
     if (image := image_shape(dataset.name, registry)) is None:
         return dataset
-    units = store.records(UnitRecord, dataset=dataset.name, status=Status.DONE.value)
+    # Those of leaderboards: a model trained again, or read at other points, is another curve.
+    units = [unit for unit in read(store).units if unit.dataset == dataset.name and unit.done]
     return replace(dataset, reconstructions=tuple(read_reconstructions(results, units, image)))
 
 
