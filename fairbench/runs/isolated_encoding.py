@@ -17,6 +17,7 @@ import numpy as np
 
 from fairbench.api import AUDIT_ROLES, Coding, Ints, Point, Role, Track
 from fairbench.api.method import Method, Representation
+from fairbench.auditing.config import DECODED_DECIMALS
 from fairbench.errors import StoreError
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
@@ -35,6 +36,8 @@ MAX_DIFFERING = 0.01
 _CLOSE, _ROUNDING = 1e-3, 1e-5
 """Most difference that is rounding: of a column's spread from its 16% to its 84% quantile, which
 outliers do not widen, and of the value itself."""
+_STEP = 1.5 * 10.0**-DECODED_DECIMALS
+"""The step to which reconstructions are rounded, and a half."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +75,12 @@ class EncodedRows:
     def share_of_changed_rows(self, audited: EncodedRows) -> float:
         """Return the share of rows that are others than those that were audited."""
         differs = np.zeros(len(self.z), bool)
-        for mine, before in (
-            (self.z, audited.z),
-            (self.shown, audited.shown),
-            (self.squares, audited.squares),
+        # Reconstructions are rounded: one may be a step away, and its squared error e^2 by twice e
+        # times that step.
+        for mine, before, step in (
+            (self.z, audited.z, 0.0),
+            (self.shown, audited.shown, _STEP),
+            (self.squares, audited.squares, None),
         ):
             if mine is None and before is None:
                 continue
@@ -84,6 +89,7 @@ class EncodedRows:
             known = before.reshape(len(before), -1).astype(np.float64)
             low, high = np.quantile(known, [0.16, 0.84], axis=0)
             allowed = _CLOSE * (high - low) + _ROUNDING * np.abs(known)
+            allowed = allowed + (2 * _STEP * np.sqrt(known) if step is None else step)
             differs |= (np.abs(mine.reshape(known.shape) - known) > allowed).any(axis=1)
         return float(differs.mean())
 
