@@ -194,9 +194,10 @@ def _image(words: str, name: str) -> str:
 
 
 def _learned(board: Published) -> list[str]:
-    """Methods of the board that are no baselines."""
+    """Methods of the board that are no baselines, and no single-shot twins of others."""
     classes = load_registry().methods.classes
-    return sorted(name for name in board.rows if not classes[name].baseline)
+    methods = (name for name in board.rows if not name.endswith(SUFFIX))
+    return sorted(name for name in methods if not classes[name].baseline)
 
 
 def find_most_useful(rows: Mapping[str, LeaderboardEntry]) -> str | None:
