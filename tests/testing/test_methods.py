@@ -21,7 +21,7 @@ from fairbench.registry import load_registry
 from fairbench.runs.fit_job import FitJob
 from fairbench.store.status import Status
 from fairbench.testing import CheckResult, check_method, method_checks, parametrize
-from fairbench.testing.method_trial import MethodTrial
+from fairbench.testing.method_trial import MethodTrial, rows_apart
 from fairbench.training.neural_method import NeuralMethod
 from tests.support import wrong_declarations as declarations
 from tests.support import wrong_encoders as encoders
@@ -348,3 +348,13 @@ def test_nothing_that_fit_is_given_leads_to_labels_or_to_other_roles() -> None:
     for role, rows in trial.data.roles.items():
         for hidden in (*rows.y.values(), *(() if role == "encoder-train" else (rows.x, rows.s))):
             assert not any(np.shares_memory(a, hidden) for a in arrays)
+
+
+def test_outliers_hide_no_other_codes() -> None:
+    """Other codes of all rows but a hundredth, which is huge."""
+    z = (np.random.default_rng(0).random((1000, 2)) < 0.5).astype(np.float32)
+    other = 1 - z
+    for codes in (z, other):
+        codes[:10] = 1e25
+    assert rows_apart(z, other) == pytest.approx(0.99)
+    assert rows_apart(z, z * np.float32(1 + 1e-6)) == 0
