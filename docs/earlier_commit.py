@@ -31,9 +31,7 @@ def format_against_commit() -> str:
 
 
 def _sum(runs: Sequence[Spent]) -> Spent:
-    return {
-        what: sum(run[what] for run in runs) for what in ("wall", "training", "audits", "points")
-    }
+    return {what: sum(run[what] for run in runs) for what in _WHAT}
 
 
 def _row(name: str, before: Spent, now: Spent) -> list[str]:

@@ -12,8 +12,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from earlier_commit import format_against_commit
-
 from bit_tables import format_disparities, format_steps
 from board_rows import (
     LEADERBOARDS,
@@ -25,6 +23,7 @@ from board_rows import (
     read_table,
 )
 from claims import format_claims
+from earlier_commit import format_against_commit
 from fairbench.files import write_file
 from fairbench.metrics.columns import (
     ACROSS_COLUMNS,

@@ -168,7 +168,7 @@ def verify_command(
         out.print(f"Verified: {format_count(len(drawn), 'point')} drawn here agree. {path}")
     else:
         out.print(f"NOT verified: see above, and {path}.", markup=False)
-    _write(path, file, submission.info.model_dump(), found)
+    _write(path, sha256, submission.info.model_dump(), found)
     if not found.agree:
         raise typer.Exit(1)
     if add_to is not None:
@@ -286,14 +286,14 @@ def _show(found: Findings) -> None:
 
 def _write(
     path: Path,
-    file: Path,
+    sha256: str,
     info: dict[str, Any],
     found: Findings,
 ) -> None:
     """Write what was compared beside the submission."""
     content = {
         "submission": info,
-        "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        "sha256": sha256,
         "verified": found.agree,
         "when": now(),
         "versions": dict(versions()),

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-import earlier_commit
 import pytest
+
+import earlier_commit
 
 
 def spent(wall: float, training: float, audits: float, points: int) -> dict[str, float]:

@@ -69,26 +69,36 @@ def test_a_knob_of_which_less_is_fairer_is_read_as_well() -> None:
     assert read(Turned(), 9) == pytest.approx([2.0 - t for t in read(Steep(), 9)], abs=1e-4)
 
 
+class Watching(Shrunk):
+    """Keeps what it is asked to encode, and the groups that it is asked to decode for."""
+
+    def __init__(self, share: float, seen: list[Floats], told: list[Ints]) -> None:
+        super().__init__(share, decodes=True)
+        self.seen, self.told = seen, told
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        self.seen.append(x)
+        return x
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        self.told.append(s)
+        return super().decode(z, s)
+
+
+class Watched(Steep):
+    def __init__(self, seen: list[Floats], told: list[Ints]) -> None:
+        super().__init__()
+        self.seen, self.told = seen, told
+
+    def at(self, point: Point) -> Representation:
+        return Watching(point["t"], self.seen, self.told)
+
+
 def test_neither_encoder_nor_decoder_learns_the_role_or_the_group_of_a_row() -> None:
-    seen: list[Floats] = []
-    told: list[Ints] = []
-
-    class Watching(Shrunk):
-        def encode(
-            self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
-        ) -> Floats:
-            seen.append(x)
-            return x
-
-        def decode(self, z: Floats, s: Ints) -> Floats | None:
-            told.append(s)
-            return super().decode(z, s)
-
-    class Watched(Steep):
-        def at(self, point: Point) -> Representation:
-            return Watching(point["t"], True)
-
-    read(Watched(), 3)
+    seen, told = list[Floats](), list[Ints]()
+    read(Watched(seen, told), 3)
     validation = {tuple(row) for row in X[Role.VALIDATION].tolist()}
     share = [np.mean([tuple(row) in validation for row in x[:450].tolist()]) for x in seen]
     assert all(0.2 < one < 0.5 for one in share)
@@ -103,20 +113,8 @@ def test_whether_a_row_is_tried_tells_nothing_of_its_role() -> None:
         for number, (role, count) in enumerate(rows.items())
     }
     s = {role: np.arange(count) % 2 for role, count in rows.items()}
-    seen: list[Floats] = []
-
-    class Watching(Shrunk):
-        def encode(
-            self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
-        ) -> Floats:
-            seen.append(x)
-            return x
-
-    class Watched(Steep):
-        def at(self, point: Point) -> Representation:
-            return Watching(point["t"], True)
-
-    points_to_read(Watched(), x, s, 3, seed=0)
+    seen = list[Floats]()
+    points_to_read(Watched(seen, []), x, s, 3, seed=0)
     tried = np.bincount(seen[0][:, 0].astype(int)) / list(rows.values())
     assert tried.max() - tried.min() < 0.01
 
