@@ -36,7 +36,7 @@ from fairbench.files import write_atomically
 from fairbench.runs.cost import hardware, versions
 from fairbench.training.device import resolve_device
 from fairbench.training.threads import use_one_thread
-from gpu_stages import audits, board, drawings, images, losses, resume, sharing, speed
+from gpu_stages import audits, board, drawings, images, losses, recording, resume, sharing, speed
 from gpu_stages.records import Stage, StageRecord, run_stage
 from gpu_stages.settings import Settings, adults
 
@@ -46,6 +46,7 @@ STAGES = (
         "correctness",
         lambda settings: [
             *losses.parts(settings),
+            *recording.parts(settings),
             *resume.parts(settings),
             *audits.parts(settings),
         ],

@@ -23,7 +23,6 @@ from fairbench.data.loading import load_dataset
 from fairbench.data.prepared import Prepared
 from fairbench.files import write_atomically
 from fairbench.training import Batch, Networks, Streams
-from fairbench.training.divergence import CHECK_EVERY
 from fairbench_datasets.dsprites_unfair import DSpritesUnfair
 from fairbench_plugins.sofair import Sofair
 from fairbench_plugins.sofair.model import SofairModel
@@ -159,7 +158,7 @@ class _RecordedSofair(Sofair):
 
         def losses(batch: Batch) -> dict[str, Tensor]:
             found = own(batch)
-            self._log.add(batch.done, found["model"].detach().sum())
+            self._log.add(found["model"].detach().sum())
             return found
 
         model.losses = losses  # type: ignore[method-assign]
@@ -178,9 +177,7 @@ class _LossLog:
         self._path = where / _LOSSES
         self._points = read_losses(where)
         self._first: int | None = None
-        self._unwritten = False
-        self._sum: Tensor | float = 0.0
-        self._count = 0
+        self._sums: Tensor | None = None  # of losses, and how many they are
         self._clock: list[tuple[int, float]] = []
 
     @property
@@ -193,27 +190,30 @@ class _LossLog:
         """Seconds that these steps took, checkpoints included."""
         return self._clock[-1][1] - self._clock[0][1] if self._clock else 0.0
 
-    def add(self, done: float, loss: Tensor) -> None:
-        """Take in the loss of one step; ``done`` is the share of the budget before it."""
-        step = round(done * self._iterations)
-        if self._first is None:
-            self._first = step
-            self._points = [point for point in self._points if point.step <= step]
-        self._sum = self._sum + loss
-        self._count += 1
-        self.step = step + 1
-        if self.step % self._every == 0:
-            self._points.append(LossPoint(self.step, self._count, float(self._sum) / self._count))
-            self._sum, self._count, self._unwritten = 0.0, 0, True
+    def add(self, loss: Tensor) -> None:
+        """Take in the loss of one step, on its device: the step may be one that is recorded."""
+        one = torch.stack([loss, torch.ones_like(loss)])
+        if self._sums is None:
+            self._sums = torch.zeros_like(one)
+        self._sums.add_(one)
 
     def watch(self, fraction: float, note: str) -> None:
         """Look at the clock; to be called when the device has caught up, as progress is.
 
         The first steps, which load libraries, do not count.
         """
-        if self._first is not None and self.step - self._first > CHECK_EVERY // 2:
+        self.step = min(round(fraction * self._iterations) + 1, self._iterations)
+        assert self._sums is not None
+        loss, count = self._sums.tolist()
+        if self._first is None:
+            self._first = self.step
+            self._points = [p for p in self._points if p.step <= self.step - round(count)]
+        else:
             self._clock.append((self.step, time.perf_counter()))
-        if self._unwritten:
+        last = self._points[-1].step if self._points else 0
+        if count and (self.step - last >= self._every or self.step == self._iterations):
+            self._points.append(LossPoint(self.step, round(count), loss / count))
+            self._sums.zero_()
             self.write()
 
     def write(self) -> None:
@@ -223,7 +223,6 @@ class _LossLog:
         lines.writerow(one.name for one in fields(LossPoint))
         lines.writerows(astuple(point) for point in self._points)
         write_atomically(self._path, text.getvalue().encode())
-        self._unwritten = False
 
 
 def read_losses(where: Path) -> list[LossPoint]:

@@ -197,7 +197,7 @@ class _Record:
 def _recorded(stack: Stack, replaced: Iterator[Weights] | None = None) -> Iterator[_Record]:
     """Record all steps trained meanwhile; ``replaced`` has the weights to compute each from."""
     model, record = stack.model, _Record()
-    own = model.losses
+    own, recordable = model.losses, model.recordable
 
     def losses(batch: Batch) -> dict[str, Tensor]:
         parameters = list(model.parameters())
@@ -212,10 +212,12 @@ def _recorded(stack: Stack, replaced: Iterator[Weights] | None = None) -> Iterat
         return found
 
     model.losses = losses  # type: ignore[method-assign]
+    model.recordable = False  # these losses do more than the model's
     try:
         yield record
     finally:
         del model.losses  # its class has them
+        model.recordable = recordable
 
 
 def _disturb(stack: Stack) -> None:

@@ -145,6 +145,7 @@ class KnobConditioned(StackedModel):
         self.inner = make(_ConditionedNetworks(**sizes, seen=self._seen))
         self.knob, self.factors, self.rows_per_knob = knob, dict(buffers), rows_per_knob
         self.players, self.turns = self.inner.players, self.inner.turns
+        self.recordable = self.inner.recordable
         self.noise_dimensions = self.inner.noise_dimensions
 
     def __getattr__(self, name: str) -> Any:

@@ -23,8 +23,9 @@ class Batch:
     x : Tensor, shape (models, batch, features)
     s : Tensor of int64, shape (models, batch)
     s_onehot : Tensor, shape (models, batch, groups)
-    done : float
-        Share of the budget that has been trained, 0 to 1, for warm-ups.
+    done : float, or Tensor of one number
+        Share of the budget that has been trained, 0 to 1; :meth:`ramp` is made of it. A tensor
+        where a GPU records the step.
     streams : Streams
         Random numbers of each model's own.
     """
@@ -32,8 +33,18 @@ class Batch:
     x: Tensor
     s: Tensor
     s_onehot: Tensor
-    done: float
+    done: float | Tensor
     streams: Streams
+
+    def ramp(self, share: float) -> float | Tensor:
+        """Weight that grows evenly from 0 to 1 over the first ``share`` of the budget, 0 to 1.
+
+        For warm-ups; 1 throughout where ``share`` is 0.
+        """
+        if not share:
+            return 1.0
+        grown = self.done / share
+        return grown.clamp(max=1.0) if isinstance(grown, Tensor) else min(1.0, grown)
 
 
 class StackedModel(nn.Module, ABC):
@@ -49,6 +60,11 @@ class StackedModel(nn.Module, ABC):
     """Adversarial submodules by name, and the factor on the learning rate for each."""
     turns: int = 1
     """The player ``model`` is updated every ``turns`` steps; adversaries at every step."""
+    recordable: bool = False
+    """Whether ``losses`` does the same operations at every step, so that a GPU may record a step
+    once and replay it, which is several times as fast: what it remembers is in buffers that it
+    changes in place, it asks for no value of a tensor (no ``if``, no ``.item()``), and makes no
+    tensor of Python numbers. It is not called again once recorded."""
     noise_dimensions: int = 0
     """k of the noise a stochastic encoder takes."""
 

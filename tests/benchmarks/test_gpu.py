@@ -403,7 +403,7 @@ def test_losses_beyond_the_checkpoint_are_measured_again(tmp_path: Path) -> None
     def log(steps: range, value: float) -> list[tuple[int, int, float]]:
         one = images._LossLog(tmp_path, 100, 10)
         for step in steps:
-            one.add(step / 100, torch.tensor(value))
+            one.add(torch.tensor(value))
             one.watch(step / 100, "")
         return [(p.step, p.steps, p.loss) for p in images.read_losses(tmp_path)]
 

@@ -18,8 +18,8 @@ from fairbench.training.model import Batch, onehot, summed_squares
 from fairbench.training.networks import Networks
 from fairbench.training.representation import NeuralRepresentation
 from fairbench.training.schedule import Schedule
+from fairbench.training.steps import players_of, set_gradients
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import players_of, set_gradients
 from fairbench.training.trainer import train as train_stack
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.adversarial import AdversarialParams, Latfr, LatfrParams, MaxEntArl

@@ -77,7 +77,7 @@ def test_a_column_sees_s_and_those_before_it_alone() -> None:
     density = Density(generators(1), 2, 4, (32, 16), 3)
     paths = torch.eye(6)
     for layer in range(len(density.weights)):
-        paths = paths @ density._mask(layer, torch.device("cpu"))
+        paths = paths @ getattr(density, f"mask{layer}")[0]
     seen = paths.view(6, 3, 3, 4).sum((1, 2)) > 0  # inputs by columns of the output
     assert seen[:2].all()
     torch.testing.assert_close(seen[2:], torch.ones(4, 4).triu(1) > 0)

@@ -11,8 +11,8 @@ from fairbench.data.prepared import Prepared
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
 from fairbench.training.representation import NeuralRepresentation
+from fairbench.training.steps import players_of, set_gradients
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import players_of, set_gradients
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.lmifr import LMIFR, LMIFRParams, LMIFRSingleShot
 from fairbench_plugins.lmifr.model import LMIFRModel

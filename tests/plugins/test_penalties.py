@@ -12,8 +12,8 @@ from fairbench.api.method import Diverged, Representation
 from fairbench.data.prepared import Prepared
 from fairbench.training.model import Batch, onehot
 from fairbench.training.networks import Networks
+from fairbench.training.steps import players_of, set_gradients
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import players_of, set_gradients
 from fairbench_plugins.penalties import (
     WEIGHTS,
     DependencePenalty,

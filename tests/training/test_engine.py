@@ -11,8 +11,9 @@ from fairbench.training import layers
 from fairbench.training.layers import StackedLinear, StackedMLP, fastest_products
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
 from fairbench.training.schedule import Schedule
+from fairbench.training.steps import set_gradients
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import set_gradients, train
+from fairbench.training.trainer import train
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3)).astype(np.float32)
@@ -144,7 +145,7 @@ def test_each_player_gets_the_gradient_of_its_own_loss_alone() -> None:
         0.0,
         streams,
     )
-    from fairbench.training.trainer import players_of, set_gradients
+    from fairbench.training.steps import players_of, set_gradients
 
     players = players_of(model)
     set_gradients(model.losses(batch), players)

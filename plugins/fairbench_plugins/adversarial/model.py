@@ -60,6 +60,7 @@ class AdversarialModel(StackedModel):
         log(groups).
     """
 
+    recordable = True
     weight: Tensor
 
     def __init__(

@@ -44,7 +44,11 @@ class Density(nn.Module):
         super().__init__()
         self.groups, self.columns, self.components = groups, columns, components
         models = len(generators)
-        self._degrees = [_degrees(groups, columns, n) for n in (0, *hidden)]
+        degrees = [_degrees(groups, columns, n) for n in (0, *hidden)]
+        degrees.append(torch.arange(columns).repeat(3 * components))
+        for layer, (below, above) in enumerate(pairwise(degrees)):
+            mask = (above >= below.unsqueeze(1)).float().repeat(models, 1, 1)
+            self.register_buffer(f"mask{layer}", mask, persistent=False)
         sizes = (columns + groups, *hidden, 3 * components * columns)
         self.weights, self.biases = nn.ParameterList(), nn.ParameterList()
         for n_in, n_out in pairwise(sizes):
@@ -62,7 +66,7 @@ class Density(nn.Module):
         h = torch.cat([s_onehot, x], dim=-1)
         last = len(self.weights) - 1
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            h = torch.baddbmm(bias, h, weight * self._mask(i, h.device))
+            h = torch.baddbmm(bias, h, weight * getattr(self, f"mask{i}"))
             if i < last:
                 h = nn.functional.silu(h)
         outputs = h.view(*h.shape[:-1], 3, self.components, self.columns)
@@ -74,17 +78,9 @@ class Density(nn.Module):
         weighed = torch.log_softmax(logits, dim=-2) + each
         return torch.logsumexp(weighed, dim=-2).sum(-1)
 
-    def _mask(self, layer: int, device: torch.device) -> Tensor:
-        below = torch.tensor(self._degrees[layer], device=device).unsqueeze(1)
-        if layer + 1 < len(self._degrees):
-            above = torch.tensor(self._degrees[layer + 1], device=device)
-            return (above >= below).float()
-        above = torch.arange(self.columns, device=device).repeat(3 * self.components)
-        return (above >= below).float()
 
-
-def _degrees(groups: int, columns: int, units: int) -> list[int]:
+def _degrees(groups: int, columns: int, units: int) -> Tensor:
     """The first column whose outputs may see each unit; of the inputs where ``units`` is 0."""
     if units == 0:
-        return [0] * groups + list(range(1, columns + 1))
-    return [i % columns for i in range(units)]
+        return torch.cat([torch.zeros(groups, dtype=torch.int64), torch.arange(1, columns + 1)])
+    return torch.arange(units) % columns

@@ -45,15 +45,17 @@ class Flow(nn.Module):
         self.networks = nn.ModuleList(
             GroupedMLP(generators, groups, sizes) for _ in range(couplings)
         )
-        self._fixed = [_half(layer, columns) for layer in range(couplings)]
+        for layer in range(couplings):
+            stays = torch.tensor(_half(layer, columns)).repeat(models, 1, 1, 1)
+            self.register_buffer(f"stays{layer}", stays, persistent=False)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """z and the log determinant of its Jacobian, ``(models, groups, rows)``."""
         log_scale = self._bounded(self.log_scale)
         x = x * log_scale.exp() + self.shift
         log_determinant = log_scale.sum(-1)
-        for fixed, network in zip(self._fixed, self.networks, strict=True):
-            log_scale, shift = self._affine(network, fixed, x)
+        for layer in range(len(self.networks)):
+            log_scale, shift = self._affine(layer, x)
             x = x * log_scale.exp() + shift
             log_determinant = log_determinant + log_scale.sum(-1)
         return x, log_determinant
@@ -61,19 +63,17 @@ class Flow(nn.Module):
     def inverse(self, z: Tensor) -> tuple[Tensor, Tensor]:
         """x and the log determinant of the inverse's Jacobian."""
         log_determinant = torch.zeros((), device=z.device)
-        for fixed, network in zip(reversed(self._fixed), reversed(self.networks), strict=True):
-            log_scale, shift = self._affine(network, fixed, z)
+        for layer in reversed(range(len(self.networks))):
+            log_scale, shift = self._affine(layer, z)
             z = (z - shift) * (-log_scale).exp()
             log_determinant = log_determinant - log_scale.sum(-1)
         log_scale = self._bounded(self.log_scale)
         return (z - self.shift) * (-log_scale).exp(), log_determinant - log_scale.sum(-1)
 
-    def _affine(
-        self, network: nn.Module, fixed: Sequence[float], x: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _affine(self, layer: int, x: Tensor) -> tuple[Tensor, Tensor]:
         """Log scale and shift of each column, 0 for those that stay."""
-        stays = torch.tensor(fixed, dtype=x.dtype, device=x.device)
-        log_scale, shift = network(x * stays).chunk(2, dim=-1)
+        stays: Tensor = getattr(self, f"stays{layer}")
+        log_scale, shift = self.networks[layer](x * stays).chunk(2, dim=-1)
         return self._bounded(log_scale) * (1 - stays), shift * (1 - stays)
 
     @staticmethod

@@ -63,6 +63,7 @@ class FlowModel(StackedModel):
         One per model.
     """
 
+    recordable = True
     gamma: Tensor
     widths: Tensor
     seen: Tensor
@@ -98,7 +99,7 @@ class FlowModel(StackedModel):
         z = self.move(x, batch.s)
         moved = (z - x).square().sum(-1).mean(-1)
         divergence = self.divergence(self.log_densities(z), batch.s_onehot)
-        gamma = self.gamma * (min(1.0, batch.done / self.warmup) if self.warmup else 1.0)
+        gamma = self.gamma * batch.ramp(self.warmup)
         return {
             "model": (1 - self.gamma) * moved + gamma * divergence,
             "density": -self.density(x, batch.s_onehot).mean(-1),
@@ -126,9 +127,8 @@ class FlowModel(StackedModel):
         inside = s_onehot.transpose(1, 2)
         others = []
         for group in range(self.groups):
-            rest = [k for k in range(self.groups) if k != group]
-            share = torch.logsumexp(log_shares[:, rest], dim=1, keepdim=True)
-            others.append(torch.logsumexp(weighed[:, rest], dim=1) - share)
+            share = torch.logsumexp(_without(log_shares, group), dim=1, keepdim=True)
+            others.append(torch.logsumexp(_without(weighed, group), dim=1) - share)
         ratio = log_p - torch.stack(others, dim=1)
         counts = inside.sum(2)
         forward = (inside * ratio).sum(2) / counts.clamp_min(1)
@@ -163,3 +163,8 @@ def _of_group(rows: Tensor, s: Tensor) -> Tensor:
     """Pick each row as the flow of its group has it, of ``(models, groups, rows, columns)``."""
     index = s[:, None, :, None].expand(-1, 1, -1, rows.shape[-1])
     return rows.gather(1, index).squeeze(1)
+
+
+def _without(of_groups: Tensor, group: int) -> Tensor:
+    """Return the other groups, the second axis being the groups'."""
+    return torch.cat([of_groups[:, :group], of_groups[:, group + 1 :]], dim=1)

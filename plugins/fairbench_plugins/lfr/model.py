@@ -46,6 +46,7 @@ class LFRModel(StackedModel):
         One per model.
     """
 
+    recordable = True
     weight: Tensor
 
     def __init__(self, networks: Networks, weights: Sequence[float], streams: Streams) -> None:

@@ -58,6 +58,7 @@ class LMIFRModel(GaussianModel):
         One per model.
     """
 
+    recordable = True
     epsilon: Tensor
     """``(models,)``."""
     multipliers: Tensor

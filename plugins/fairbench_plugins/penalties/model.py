@@ -84,6 +84,7 @@ class PenaltyModel(StackedModel):
         One per model.
     """
 
+    recordable = True
     weight: Tensor
 
     def __init__(
@@ -151,6 +152,7 @@ class FairDisCoModel(GaussianModel):
         One per model.
     """
 
+    recordable = True
     beta: Tensor
 
     def __init__(

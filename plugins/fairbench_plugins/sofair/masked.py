@@ -31,6 +31,7 @@ class MaskedAutoencoder(StackedModel):
         Where it has a share of the price, ``adversary_share``.
     """
 
+    recordable = True
     params: SofairParams
     groups: int
     decoder: nn.Module
@@ -63,10 +64,6 @@ class MaskedAutoencoder(StackedModel):
         u = batch.streams.uniform("beta", 1, batch.x.shape[1])
         return self.params.beta_max * u**self.params.beta_power
 
-    def warm(self, done: float) -> float:
-        """Weight of the rate after the share ``done`` of the budget."""
-        return min(1.0, done / self.params.warmup) if self.params.warmup else 1.0
-
     def objective(
         self, x_hat: Tensor, z: Tensor, rate: Tensor, beta: Tensor, batch: Batch
     ) -> dict[str, Tensor]:
@@ -87,7 +84,8 @@ class MaskedAutoencoder(StackedModel):
         if self.params.balanced:
             weight = w / (w + beta.squeeze(1))
             squares, price = weight * squares, weight * price
-        return {"model": w * squares.mean(-1) + self.warm(batch.done) * price.mean(-1), **others}
+        warm = batch.ramp(self.params.warmup)
+        return {"model": w * squares.mean(-1) + warm * price.mean(-1), **others}
 
     def reconstruct(self, z: Tensor, s_onehot: Tensor, beta: Tensor) -> Tensor:
         """x from z ``(models, d, batch)`` and the other inputs of this decoder."""

@@ -63,6 +63,8 @@ class VariationalModel(GaussianModel):
         One per model.
     """
 
+    recordable = True
+
     def __init__(
         self,
         params: VariationalParams,
@@ -195,7 +197,7 @@ def group_discrepancy(z: Tensor, s_onehot: Tensor) -> Tensor:
     partner = s_onehot / others.clamp_min(1)
     same = s_onehot @ partner.transpose(1, 2) * (rows - 1)
     alone = (s_onehot * (others < 1)).sum(-1, keepdim=True)
-    weight = torch.where(alone > 0, 0.0, same - 1)
+    weight = (same - 1).masked_fill(alone > 0, 0.0)
     diagonal = torch.diagonal(kernel * weight, dim1=1, dim2=2).sum(-1)
     return ((kernel * weight).sum((1, 2)) - diagonal) / (rows * (rows - 1))
 

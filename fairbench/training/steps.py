@@ -1,0 +1,138 @@
+"""One step of a stack: a batch of every model, its losses, each player's gradients, the update."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fairbench.training.model import Batch, StackedModel, onehot
+from fairbench.training.schedule import Schedule
+from fairbench.training.streams import Streams
+
+Losses = dict[str, Tensor]
+"""Loss of each player, ``(models,)``."""
+
+
+class Steps:
+    """Takes the steps of a stack, one after the other.
+
+    Parameters
+    ----------
+    model : StackedModel
+    x : ndarray of float32, or uint8 of 0 and 1, shape (n, features)
+    s : ndarray of int64, shape (n,)
+    groups : int
+        Number of values of s.
+    schedule : Schedule
+    streams : Streams
+    """
+
+    def __init__(
+        self,
+        model: StackedModel,
+        x: np.ndarray,
+        s: np.ndarray,
+        groups: int,
+        schedule: Schedule,
+        streams: Streams,
+    ) -> None:
+        self.model, self.schedule, self.streams = model, schedule, streams
+        self.parameters = players_of(model)
+        self.optimizer = torch.optim.Adam(
+            [
+                {"params": own, "scale": 1.0 if name == "model" else model.players[name]}
+                for name, own in self.parameters.items()
+            ],
+            lr=schedule.learning_rate,
+            fused=True,
+        )
+        self._x = _resident(x, streams.device)
+        self._s = torch.tensor(s, device=streams.device)
+        self._s_onehot = onehot(self._s, groups)
+
+    def take(self, step: int) -> Losses:
+        """Take step number ``step``; return its losses."""
+        done = step / self.schedule.iterations
+        for group, rate in zip(self.optimizer.param_groups, self._rates(done), strict=True):
+            group["lr"] = rate
+        return self._update(done, self.streams, self._resting(step))
+
+    def _rates(self, done: float) -> list[float]:
+        """Return the learning rate of each player."""
+        rate = self.schedule.learning_rate * self.schedule.factor(done)
+        return [group["scale"] * rate for group in self.optimizer.param_groups]
+
+    def _resting(self, step: int) -> frozenset[str]:
+        """Return the players that this step leaves as they are."""
+        return frozenset({"model"} if step % self.model.turns else ())
+
+    def _update(self, done: float | Tensor, streams: Streams, resting: frozenset[str]) -> Losses:
+        rows = streams.indices("rows", len(self._x), self.schedule.batch_size)
+        batch = Batch(self._x[rows].float(), self._s[rows], self._s_onehot[rows], done, streams)
+        losses = self.model.losses(batch)
+        _check_losses(losses, len(streams.seeds))
+        set_gradients(losses, self.parameters, resting)
+        self.optimizer.step()
+        return losses
+
+
+def _resident(x: np.ndarray, device: torch.device) -> Tensor:
+    """x on the device; on the CPU it is not copied, as nothing writes into it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
+        return torch.from_numpy(x).to(device)
+
+
+def _check_losses(losses: object, models: int) -> None:
+    """Raise TypeError unless losses are a vector, one number per model, of each player."""
+    if isinstance(losses, dict) and all(
+        isinstance(loss, Tensor) and loss.shape == (models,) for loss in losses.values()
+    ):
+        return
+    shapes = (
+        {name: tuple(getattr(loss, "shape", ())) for name, loss in losses.items()}
+        if isinstance(losses, dict)
+        else type(losses).__name__
+    )
+    raise TypeError(
+        "losses must return {'model': tensor of shape (models,)}, and the same for each adversary; "
+        f"here are {models} models, and it returned {shapes}"
+    )
+
+
+def players_of(model: StackedModel) -> dict[str, list[nn.Parameter]]:
+    """Parameters of each player; ``model`` has those that belong to no adversary."""
+    players = {name: list(getattr(model, name).parameters()) for name in model.players}
+    taken = {id(p) for own in players.values() for p in own}
+    return {"model": [p for p in model.parameters() if id(p) not in taken], **players}
+
+
+def set_gradients(
+    losses: Losses,
+    parameters: dict[str, list[nn.Parameter]],
+    resting: frozenset[str] = frozenset(),
+) -> None:
+    """Give each player the gradient of its loss and of nothing else; a resting one has none.
+
+    Models do not share parameters, so the sum over a stack has, slice by slice, each model's own
+    gradient: a NaN of one model stays in its slice.
+    """
+    unknown = losses.keys() - parameters.keys()
+    if unknown:
+        raise ValueError(f"losses of {', '.join(sorted(unknown))}: the model has no such player")
+    for name in resting:
+        for parameter in parameters[name]:
+            parameter.grad = None  # the optimizer leaves it as it is, its moments included
+    passes: dict[str, list[nn.Parameter]] = {}  # by the loss
+    for name, own in parameters.items():
+        if name not in resting:
+            passes.setdefault(name if name in losses else "model", []).extend(own)
+    for i, (name, own) in enumerate(passes.items(), start=1):
+        gradients = torch.autograd.grad(losses[name].sum(), own, retain_graph=i < len(passes))
+        for parameter, gradient in zip(own, gradients, strict=True):
+            # The fused optimizer walks memory in the parameter's order, whatever the gradient's
+            # strides say: that of a transposed weight would silently be applied shuffled.
+            parameter.grad = gradient.contiguous()
