@@ -60,7 +60,8 @@ class RecordedSteps(Steps):
         super().__init__(model, x, s, groups, schedule, streams)
         self._record = record
         self._draws = PlacedStreams(streams)
-        self._done = torch.zeros((), device=streams.device)
+        # In float64: what is made of it is then rounded as what Python makes of a number.
+        self._done = torch.zeros((), dtype=torch.float64, device=streams.device)
         self._taken: Counter[frozenset[str]] = Counter()
         self._recorded: dict[frozenset[str], tuple[Replay, Losses]] = {}
         self._refused = False
@@ -98,7 +99,7 @@ class RecordedSteps(Steps):
         groups = self.optimizer.param_groups
         if not self._taken:  # the optimizer was just made, or restored
             for group in groups:
-                group["lr"] = torch.zeros_like(self._done)
+                group["lr"] = torch.zeros((), device=self._done.device)
         for group, rate in zip(groups, self._rates(done), strict=True):
             group["lr"].fill_(rate)
 

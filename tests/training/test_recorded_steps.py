@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
@@ -137,13 +136,16 @@ def test_draws_have_a_place_that_stays_and_are_those_of_plain_streams() -> None:
             assert torch.equal(one, other)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.25, 1.0])
-def test_a_ramp_is_the_same_for_numbers_and_tensors(share: float) -> None:
-    empty = torch.zeros(1, 1)
-    for done in np.linspace(0, 1, 9):
-        ramps = [
+@pytest.mark.parametrize("share", [0.0, 0.2, 0.4, 1.0])
+def test_a_ramp_of_a_recorded_step_weighs_to_the_last_bit_as_one_of_python(share: float) -> None:
+    empty, loss = torch.zeros(1, 1), torch.tensor([0.7, 3.1])
+    for step in range(140):
+        done = step / 140
+        number, tensor = (
             Batch(empty, empty, empty, given, Streams([0])).ramp(share)
-            for given in (float(done), torch.tensor(done))
-        ]
-        assert float(ramps[0]) == pytest.approx(min(1.0, done / share) if share else 1.0)
-        assert float(ramps[1]) == pytest.approx(float(ramps[0]))
+            for given in (done, torch.tensor(done, dtype=torch.float64))
+        )
+        assert number == (min(1.0, done / share) if share else 1.0)
+        weighed = tensor * loss
+        assert weighed.dtype is torch.float32
+        assert torch.equal(weighed, number * loss)
