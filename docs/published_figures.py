@@ -149,6 +149,25 @@ class Published:
         }
         return _over_splits((at[method] - at["constant"]) / (at["identity"] - at["constant"]))
 
+    def splits_within(self, method: str, percent: int) -> int:
+        """Count the splits in which a point keeps A_s, on the validation set, within a limit.
+
+        The limit is at ``percent`` of the way from the A_s of a constant guess to that of x. Where
+        no point keeps it, the method's figure there is that of a constant guess.
+        """
+
+        def least(name: str) -> np.ndarray:
+            return np.array(
+                [
+                    min(_number(point.figures["accuracy_s_validation"]) for point in points)
+                    for points in self.curves(name)
+                ]
+            )
+
+        guess = least("constant")
+        limit = guess + percent / 100 * (least("identity") - guess)
+        return int((least(method) <= limit).sum())
+
     def rises(self, method: str) -> Rises:
         """Count the rises of I towards the fair end, over all splits."""
         return count_rises(

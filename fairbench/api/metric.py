@@ -289,6 +289,8 @@ class CurveEvaluation:
     reference_replicates : mapping of str to ndarray, shape (resamples,)
         ``mutual_information_max``, ``distortion_max`` and ``accuracy_y_constant`` on the same
         resamples; empty likewise.
+    knobs : sequence of mapping of str to float
+        The setting of each point, by knob; empty where it is not known.
     """
 
     points: Sequence[Mapping[str, float]]
@@ -297,6 +299,11 @@ class CurveEvaluation:
     single_shot: bool = False
     replicates: Sequence[Mapping[str, npt.NDArray[np.float64]]] = ()
     reference_replicates: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    knobs: Sequence[Mapping[str, float]] = ()
+
+    def __post_init__(self) -> None:
+        if self.knobs and len(self.knobs) != len(self.points):
+            raise ValueError(f"{len(self.points)} points have {len(self.knobs)} settings of knobs")
 
 
 class Metric(ABC):

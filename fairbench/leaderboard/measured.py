@@ -70,6 +70,7 @@ def _evaluation(
         single_shot=curve.units[0].point in (None, NO_KNOBS),
         replicates=replicates if all(replicates) else (),
         reference_replicates=from_text(reference.replicates),
+        knobs=[point.knobs for point in curve.done],
     )
 
 
