@@ -2,15 +2,19 @@
 
 An interrupted verification goes on with the same points: what was drawn is written there. It lies
 in the user's cache: beside a submission, who made that could have put models and a draw there.
+Folders that nobody has gone on with for a month are deleted.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -18,7 +22,8 @@ from fairbench.data.files import cache_folder
 from fairbench.errors import ConfigError
 from fairbench.files import write_file
 
-_DRAW = "draw.json"
+_DRAW, _LOCK = "draw.json", ".lock"
+_KEPT_DAYS = 30
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,25 @@ def verification_folder(
     ------
     int, bool
         The seed, and whether a verification goes on.
+
+    Raises
+    ------
+    ConfigError
+        Another command verifies the submission, or the folder is somebody else's.
     """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(folder.with_suffix(_LOCK)):
+        _forget_old(folder)
+        seed, goes_on = _begin(folder, sha256=sha256, points=points, seed=seed)
+        try:
+            yield seed, goes_on
+        except ConfigError:  # given again, the command would be refused again
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _begin(folder: Path, *, sha256: str, points: int, seed: int | None) -> tuple[int, bool]:
     earlier = _read(folder)
     wanted = _Draw(sha256, points, secrets.randbelow(2**31) if seed is None else seed)
     if earlier is not None and seed is None:
@@ -71,8 +94,32 @@ def verification_folder(
                 "Delete it.",
             )
         write_file(folder / _DRAW, json.dumps(asdict(wanted)).encode())
-    yield wanted.seed, goes_on
-    shutil.rmtree(folder, ignore_errors=True)
+    return wanted.seed, goes_on
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    """Hold a lock file, which a process that dies sets free."""
+    with path.open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                "Another command is verifying this submission.", "Wait for its verdict."
+            ) from None
+        yield
+        path.unlink(missing_ok=True)
+
+
+def _forget_old(own: Path) -> None:
+    """Delete folders of others that were not touched for long; one in use is locked."""
+    oldest = time.time() - _KEPT_DAYS * 86_400
+    for draw in own.parent.glob(f"*/{_DRAW}"):
+        folder = draw.parent
+        touched = max((os.path.getmtime(path) for path in folder.iterdir()), default=0.0)
+        if folder != own and touched < oldest:
+            with suppress(ConfigError), _lock(folder.with_suffix(_LOCK)):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read(folder: Path) -> _Draw | None:

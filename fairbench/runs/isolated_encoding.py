@@ -8,9 +8,7 @@ rows that were encoded: it is restored in a process of its own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +21,7 @@ from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import EncodingSeeds
 from fairbench.runs.encoding import RowsToEncode, checked_codes, shuffled_parts
+from fairbench.runs.own_process import call_in_own_process
 from fairbench.runs.plan import PlannedUnit
 from fairbench.runs.point_arrays import Kind, PointArrays
 from fairbench.store import encoders, files
@@ -214,10 +213,8 @@ class AuditedPoint:
 
         Returns the share of rows that differ. Whatever the plugin raises there is raised here.
         """
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-            drawn = process.submit(self.x.encode).result()
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
-            again = process.submit(self.x.decode, drawn).result()
+        drawn = call_in_own_process(self.x.encode)
+        again = call_in_own_process(self.x.decode, drawn)
         return again.in_order(self.numbers).of_groups(self.s).share_of_changed_rows(self.codes)
 
 

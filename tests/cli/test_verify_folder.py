@@ -1,5 +1,7 @@
 """An interrupted verification goes on with the same points; another one starts anew."""
 
+import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -50,3 +52,36 @@ def test_a_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     ):
         pass
     assert (folder / "mine").exists()
+
+
+def test_only_one_command_at_a_time_verifies_a_submission(tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    begin = {"sha256": "a", "points": 3, "seed": None}
+    with verification_folder(folder, **begin):  # type: ignore[arg-type]
+        with (
+            pytest.raises(ConfigError, match="Another command is verifying"),
+            verification_folder(folder, **begin),  # type: ignore[arg-type]
+        ):
+            pass
+        assert folder.exists()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_refused_one_leaves_nothing(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ConfigError, match="other points"),
+        verification_folder(tmp_path / "a", sha256="a", points=3, seed=None),
+    ):
+        raise ConfigError("It has other points.", "Use the same version.")
+    assert not (tmp_path / "a").exists()
+
+
+def test_what_nobody_went_on_with_for_a_month_is_deleted(tmp_path: Path) -> None:
+    for name, days in {"old": 31, "new": 29}.items():
+        interrupt(tmp_path / name)
+        then = time.time() - days * 86_400
+        for path in (tmp_path / name).iterdir():
+            os.utime(path, (then, then))
+    (tmp_path / "mine").mkdir()  # no folder of a verification
+    with verification_folder(tmp_path / "a", sha256="a", points=3, seed=None):
+        assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"a", "new", "mine"}

@@ -1,0 +1,75 @@
+"""A call in a process of its own: its answer, its errors, its death, and the end of the wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from fairbench.runs.own_process import call_in_own_process
+
+
+class UnreadableError(Exception):
+    """Can be written by pickle and not be read."""
+
+    def __init__(self, one: str, other: str) -> None:
+        super().__init__(f"{one} and {other}")
+
+
+def pid_and(value: int, *, times: int = 1) -> tuple[int, int]:
+    return os.getpid(), value * times
+
+
+def fail(kind: type[Exception]) -> None:
+    raise kind(*["this", "that"][: 2 if kind is UnreadableError else 1])
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sleep(begun: Path) -> None:
+    begun.write_text(str(os.getpid()))
+    time.sleep(60)
+
+
+def test_it_answers_from_another_process() -> None:
+    pid, value = call_in_own_process(pid_and, 3, times=2)
+    assert value == 6
+    assert pid != os.getpid()
+
+
+def test_what_it_raises_is_raised() -> None:
+    with pytest.raises(ValueError, match=r"^this$"):
+        call_in_own_process(fail, ValueError)
+
+
+def test_an_error_that_does_not_travel_is_described() -> None:
+    with pytest.raises(RuntimeError, match="UnreadableError: this and that"):
+        call_in_own_process(fail, UnreadableError)
+
+
+def test_its_death_is_told() -> None:
+    with pytest.raises(RuntimeError, match="exit code -9"):
+        call_in_own_process(die)
+
+
+def test_who_interrupts_the_wait_ends_the_process(tmp_path: Path) -> None:
+    begun = tmp_path / "pid"
+
+    def interrupt() -> None:
+        while not (begun.exists() and begun.read_text()):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        call_in_own_process(sleep, begun)
+    thread.join()
+    assert not psutil.pid_exists(int(begun.read_text()))
