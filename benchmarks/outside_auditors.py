@@ -293,7 +293,9 @@ def load_point(
         method=unit.method,
         point=point.label,
         z=encoded.z,
-        decoded=encoded.own.shown if strict.credited and encoded.own is not None else None,
+        decoded=encoded.own.reconstructions
+        if strict.credited and encoded.own is not None
+        else None,
         s={role: np.tile(data.roles[role].s, draws) for role in AUDIT_ROLES},
         draws=draws,
         strict=strict.information,

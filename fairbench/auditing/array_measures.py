@@ -67,7 +67,7 @@ def measure(
             everything = sample.seen_as(original)
             reference = audit(everything, config=config, seed=seed_of_s, wide=wide)
             i_max = float(reference.chosen.test_information)
-            d = float(refitted.squares[Role.TEST].mean())
+            d = float(refitted.squared_errors[Role.TEST].mean())
             d_max = float(
                 largest_distortions(original, sample.labels, Role.TEST, groups=count).mean()
             )

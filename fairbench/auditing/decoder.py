@@ -30,7 +30,7 @@ class RefittedDecoder:
     """What measuring needs of a decoder that was fitted to the auditor training set."""
 
     # Of validation and test set, ``(n,)``: squared errors summed over columns, means over draws
-    squares: Mapping[Role, Floats]
+    squared_errors: Mapping[Role, Floats]
     reconstruction: View  # of z: reconstructions of x, means over the groups
 
 

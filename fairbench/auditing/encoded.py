@@ -18,10 +18,10 @@ class OwnDecoder:
     """Reconstructions of the audit roles by a method's own decoder."""
 
     # (n, width), draws as z: the reconstructions for all groups, which auditors see
-    shown: Mapping[Role, Floats]
+    reconstructions: Mapping[Role, Floats]
     # (n,): squared error of the reconstruction for a row's own group, summed over columns; mean
     # over draws
-    squares: Mapping[Role, Floats]
+    squared_errors: Mapping[Role, Floats]
 
     def is_consistent(self) -> bool:
         """Whether it treats the auditor training set as it treats the other rows.
@@ -29,8 +29,10 @@ class OwnDecoder:
         The rows of all roles are equally new to the encoder. One that knows which rows auditors are
         trained on could show them something else.
         """
-        train = self.squares[Role.AUDITOR_TRAIN].astype(np.float64)
-        others = np.concatenate([self.squares[Role.VALIDATION], self.squares[Role.TEST]])
+        train = self.squared_errors[Role.AUDITOR_TRAIN].astype(np.float64)
+        others = np.concatenate(
+            [self.squared_errors[Role.VALIDATION], self.squared_errors[Role.TEST]]
+        )
         error = np.sqrt(train.var() / len(train) + others.var(dtype=np.float64) / len(others))
         return bool(abs(train.mean() - others.mean(dtype=np.float64)) <= _STANDARD_ERRORS * error)
 

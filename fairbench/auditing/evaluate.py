@@ -41,20 +41,21 @@ class _Distortion:
 
     on_test: Distortions
     on_validation: float  # the mean of the better one's
-    shown: Mapping[Role, Floats] | None  # what the own decoder shows auditors, if it is the better
+    # What auditors see of the own decoder, if it is the better
+    reconstructions: Mapping[Role, Floats] | None
 
     @classmethod
     def of(cls, refitted: Mapping[Role, Floats], own: OwnDecoder | None) -> _Distortion:
-        """Choose between the refitted decoder, of which the squares are given, and the own."""
+        """Choose between the refitted decoder, of which the squared errors are given, and the own."""
         test, mean = refitted[Role.TEST], float(refitted[Role.VALIDATION].mean())
         if own is None or not own.is_consistent():
             return cls(Distortions(refitted=test, own=None, strict=test), mean, None)
-        test_of_own = own.squares[Role.TEST]
-        mean_of_own = float(own.squares[Role.VALIDATION].mean())
+        test_of_own = own.squared_errors[Role.TEST]
+        mean_of_own = float(own.squared_errors[Role.VALIDATION].mean())
         if mean <= mean_of_own:
             return cls(Distortions(refitted=test, own=test_of_own, strict=test), mean, None)
         both = Distortions(refitted=test, own=test_of_own, strict=test_of_own)
-        return cls(both, mean_of_own, own.shown)
+        return cls(both, mean_of_own, own.reconstructions)
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class _PointAudit:
         )
 
     def auditors(
-        self, decoder: RefittedDecoder, shown: Mapping[Role, Floats] | None
+        self, decoder: RefittedDecoder, reconstructions: Mapping[Role, Floats] | None
     ) -> EnsembleAudit:
         """Read s from z, or from what the decoders make of it."""
         return audit(
@@ -115,7 +116,7 @@ class _PointAudit:
             config=self.config,
             seed=self.seed_of("auditors"),
             reconstruction=decoder.reconstruction,
-            decoded=shown,
+            decoded=reconstructions,
         )
 
     def queries(self, release: AuditorPredictions) -> Mapping[Access, float]:
@@ -131,14 +132,14 @@ class _PointAudit:
         )
 
     def sample_size(
-        self, read: Prediction, shown: Mapping[Role, Floats] | None
+        self, read: Prediction, reconstructions: Mapping[Role, Floats] | None
     ) -> SampleSize | None:
         """Extrapolate I(Z;S) to infinitely many rows; None where the point is not detailed."""
         if not self.encoded.detailed:
             return None
         once = self.sample.once()
         return extrapolate(
-            once if shown is None else once.seen_as(_beside(once.z, shown)),
+            once if reconstructions is None else once.seen_as(_beside(once.z, reconstructions)),
             read,
             config=self.config,
             seed=self.seed_of("sample-size"),
@@ -192,9 +193,9 @@ def evaluate(
     draws, test = point.draws, data.roles[Role.TEST]
     progress(0.0, "decoder of x")
     decoder = point.decoder()
-    distortion = _Distortion.of(decoder.squares, encoded.own)
+    distortion = _Distortion.of(decoder.squared_errors, encoded.own)
     progress(0.2, "auditors of s")
-    audited = point.auditors(decoder, distortion.shown)
+    audited = point.auditors(decoder, distortion.reconstructions)
     progress(0.6, "the paper's auditors")
     paper = paper_audit(point.sample, config=config, seed=point.seed_of("paper-auditors"))
     progress(0.7, "tasks")
@@ -230,7 +231,7 @@ def evaluate(
             **point.queries(audited.release),
         },
         with_y=point.with_y(audited, task),
-        sample_size=point.sample_size(audited.strict.test, distortion.shown),
+        sample_size=point.sample_size(audited.strict.test, distortion.reconstructions),
         transfer=classify_unseen_tasks(
             encoded.z, data, config=config, seed=point.seed_of("transfer"), draws=draws
         ),

@@ -35,8 +35,8 @@ class Decoded:
 
     # (n, groups * d): for all groups, side by side; (n, d) where they do not depend on the group;
     # see fairbench.auditing.axes where they are wider than 512 columns
-    shown: Floats
-    squares: Floats  # (n,): squared errors for each row's own group, summed over columns
+    reconstructions: Floats
+    squared_errors: Floats  # (n,): squared errors for each row's own group, summed over columns
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class GroupDecoder:
         Parameters and errors are those of :meth:`decode`, of one draw.
         """
         decoded = self._decode(z, s, features, parts, lambda _, by_group: by_group[0][:, :0])
-        return None if decoded is None else decoded.squares
+        return None if decoded is None else decoded.squared_errors
 
     def squared_errors_by_group(
         self, z: Floats, features: Callable[[Ints], Floats], parts: Sequence[Ints]
@@ -156,15 +156,15 @@ class GroupDecoder:
 
         Parameters and errors are those of :meth:`decode`, of one draw.
         """
-        squares = np.empty((len(z), self.groups), np.float32)
+        errors = np.empty((len(z), self.groups), np.float32)
         width = features(parts[0][:1]).shape[1]
         for rows, by_group in self._reconstruct(z, width, parts):
             if by_group is None:
                 return None
             x = features(rows)
             for group, reconstructed in enumerate(by_group):
-                squares[rows, group] = ((reconstructed - x) ** 2).sum(axis=1)
-        return squares
+                errors[rows, group] = ((reconstructed - x) ** 2).sum(axis=1)
+        return errors
 
     def _decode_all(
         self,
@@ -204,8 +204,8 @@ class GroupDecoder:
         show: Callable[[Ints, list[Floats]], Floats],
     ) -> Decoded | None:
         """Decode rows; ``show`` makes what auditors see of the reconstructions for all groups."""
-        squares = np.empty(len(z), np.float32)
-        shown: list[Floats] = []
+        errors = np.empty(len(z), np.float32)
+        reconstructions: list[Floats] = []
         numbers: list[Ints] = []
         width = features(parts[0][:1]).shape[1]
         for rows, by_group in self._reconstruct(z, width, parts):
@@ -214,12 +214,12 @@ class GroupDecoder:
             x = features(rows)
             for group, reconstructed in enumerate(by_group):
                 own = s[rows] == group
-                squares[rows[own]] = ((reconstructed[own] - x[own]) ** 2).sum(axis=1)
-            shown.append(show(rows, by_group))
+                errors[rows[own]] = ((reconstructed[own] - x[own]) ** 2).sum(axis=1)
+            reconstructions.append(show(rows, by_group))
             numbers.append(rows)
         order = np.empty(len(z), np.int64)
         order[np.concatenate(numbers)] = np.arange(len(z))
-        return Decoded(np.concatenate(shown)[order], squares)
+        return Decoded(np.concatenate(reconstructions)[order], errors)
 
     def _reconstruct(
         self, z: Floats, width: int, parts: Sequence[Ints]
@@ -356,7 +356,7 @@ def _are_alike(by_group: Sequence[Floats]) -> bool:
 
 def _without_copies(draws: list[Decoded], width: int) -> list[Decoded]:
     """Keep one of the reconstructions where those for all groups are the same."""
-    copies = [one.shown.reshape(len(one.shown), -1, width) for one in draws]
+    copies = [one.reconstructions.reshape(len(one.reconstructions), -1, width) for one in draws]
     if not all((each == each[:, :1]).all() for each in copies):
         return draws
-    return [replace(one, shown=one.shown[:, :width].copy()) for one in draws]
+    return [replace(one, reconstructions=one.reconstructions[:, :width].copy()) for one in draws]

@@ -123,15 +123,19 @@ def encode_point(
     )
     # After all draws: which of them are decoded would tell an encoder which ones audits see.
     sample = seeds.sample(len(rows.s))
-    shown = decoder.decode(audited, rows.s, rows.features, parts, sample) or []
+    decoded = decoder.decode(audited, rows.s, rows.features, parts, sample) or []
     named = partial(ArrayName, point.number, target=rows.target)
     arrays: dict[ArrayName, np.ndarray] = {}
     for role in AUDIT_ROLES:
         mine = rows.numbers(role)
         arrays[named(Kind.Z, role)] = np.concatenate([z[mine] for z in audited])
-        if shown:
-            arrays[named(Kind.DECODED, role)] = np.concatenate([one.shown[mine] for one in shown])
-            arrays[named(Kind.OWN, role)] = np.mean([one.squares[mine] for one in shown], axis=0)
+        if decoded:
+            arrays[named(Kind.DECODED, role)] = np.concatenate(
+                [one.reconstructions[mine] for one in decoded]
+            )
+            arrays[named(Kind.OWN, role)] = np.mean(
+                [one.squared_errors[mine] for one in decoded], axis=0
+            )
         for access, together in spread.by_access.items():
             arrays[named(Kind(access.value), role)] = together[mine]
     if further:

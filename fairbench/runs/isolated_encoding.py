@@ -47,29 +47,32 @@ class EncodedRows:
     ----------
     z : ndarray, shape (n, draws * k)
         Codes: all draws that audits see, side by side.
-    shown : ndarray, shape (n, columns), or None
+    reconstructions : ndarray, shape (n, columns), or None
         What auditors see of the reconstructions of these draws by its own decoder, side by side;
         None: it has none.
-    squares : ndarray, or None
+    squared_errors : ndarray, or None
         Squared errors of the reconstructions, mean over draws: for each group ``(n, groups)``, or
         for that of the row ``(n,)``.
     """
 
     z: np.ndarray
-    shown: np.ndarray | None
-    squares: np.ndarray | None
+    reconstructions: np.ndarray | None
+    squared_errors: np.ndarray | None
 
     def in_order(self, numbers: Ints) -> EncodedRows:
         """Return those of rows that were encoded in another order: row i is ``numbers[i]``."""
         order = np.argsort(numbers)
-        some = (None if one is None else one[order] for one in (self.shown, self.squares))
+        some = (
+            None if one is None else one[order]
+            for one in (self.reconstructions, self.squared_errors)
+        )
         return EncodedRows(self.z[order], *some)
 
     def of_groups(self, s: Ints) -> EncodedRows:
         """Return them with the errors for the group of each row."""
-        if self.squares is None:
+        if self.squared_errors is None:
             return self
-        return replace(self, squares=self.squares[np.arange(len(s)), s])
+        return replace(self, squared_errors=self.squared_errors[np.arange(len(s)), s])
 
     def share_of_changed_rows(self, audited: EncodedRows) -> float:
         """Return the share of rows that are others than those that were audited."""
@@ -78,8 +81,8 @@ class EncodedRows:
         # times that step.
         for mine, before, step in (
             (self.z, audited.z, 0.0),
-            (self.shown, audited.shown, _STEP),
-            (self.squares, audited.squares, None),
+            (self.reconstructions, audited.reconstructions, _STEP),
+            (self.squared_errors, audited.squared_errors, None),
         ):
             if mine is None and before is None:
                 continue
@@ -145,9 +148,9 @@ class IsolatedEncodingTask:
         if decoded is None:
             return EncodedRows(z, None, None)
         errors = (decoder.squared_errors_by_group(z, together.__getitem__, numbers) for z in drawn)
-        squares = [one for one in errors if one is not None]
-        shown = np.hstack([one.shown for one in decoded])
-        return EncodedRows(z, shown, np.mean(squares, axis=0))
+        squared_errors = [one for one in errors if one is not None]
+        reconstructions = np.hstack([one.reconstructions for one in decoded])
+        return EncodedRows(z, reconstructions, np.mean(squared_errors, axis=0))
 
     def _read(self) -> encoders.Encoder:
         return encoders.read_as(self.encoder, lambda name: self.method)

@@ -61,31 +61,33 @@ def test_every_call_has_one_group_for_all_rows() -> None:
 def test_distortion_is_that_of_the_own_groups_reconstruction() -> None:
     found = decoded(Decoder(lambda z, s: z + s[:, None]))
     assert found is not None
-    np.testing.assert_allclose(found.squares, D * S.astype(float) ** 2, atol=1e-2)
-    assert found.shown.shape == (N, K * D)
-    np.testing.assert_allclose(found.shown[:, :D], X, atol=6e-4)
-    np.testing.assert_allclose(found.shown[:, 2 * D :], X + 2, atol=6e-4)
+    np.testing.assert_allclose(found.squared_errors, D * S.astype(float) ** 2, atol=1e-2)
+    assert found.reconstructions.shape == (N, K * D)
+    np.testing.assert_allclose(found.reconstructions[:, :D], X, atol=6e-4)
+    np.testing.assert_allclose(found.reconstructions[:, 2 * D :], X + 2, atol=6e-4)
 
 
 def test_distortion_is_of_the_digits_that_auditors_see() -> None:
     found = decoded(Decoder(lambda z, s: z))
     assert found is not None
-    np.testing.assert_array_equal(found.shown, X.round(3))
-    np.testing.assert_allclose(found.squares, ((X.round(3) - X) ** 2).sum(axis=1), atol=1e-9)
+    np.testing.assert_array_equal(found.reconstructions, X.round(3))
+    np.testing.assert_allclose(found.squared_errors, ((X.round(3) - X) ** 2).sum(axis=1), atol=1e-9)
 
 
 def test_one_copy_is_kept_where_s_changes_nothing() -> None:
     found = decoded(Decoder(lambda z, s: z))
     assert found is not None
-    assert found.shown.shape == (N, D)
+    assert found.reconstructions.shape == (N, D)
 
 
 def test_wide_reconstructions_are_shown_by_their_axes() -> None:
     wide = np.repeat(X, 100, axis=1)
     found = decoded(Decoder(lambda z, s: z + s[:, None]), wide)
     assert found is not None
-    assert 400 < found.shown.shape[1] <= 64 + 400
-    np.testing.assert_allclose(found.squares, 400 * S.astype(float) ** 2, rtol=1e-2, atol=1e-2)
+    assert 400 < found.reconstructions.shape[1] <= 64 + 400
+    np.testing.assert_allclose(
+        found.squared_errors, 400 * S.astype(float) ** 2, rtol=1e-2, atol=1e-2
+    )
 
 
 def test_no_decoder_is_none() -> None:
@@ -120,9 +122,11 @@ def test_images_are_shown_by_their_axes_and_by_those_of_the_centred_ones() -> No
     x = images()
     found = decoded(Decoder(lambda z, s: z * (1 - 0.1 * s[:, None])), x, IMAGE)
     assert found is not None
-    assert found.shown.shape[1] == 2 * (N // 2) + 2  # as many axes as rows, where these are few
+    assert (
+        found.reconstructions.shape[1] == 2 * (N // 2) + 2
+    )  # as many axes as rows, where these are few
     expected = (0.1 * S) ** 2 * x.sum(axis=1)
-    np.testing.assert_allclose(found.squares, expected, atol=1e-2)
+    np.testing.assert_allclose(found.squared_errors, expected, atol=1e-2)
 
 
 def test_a_decoder_of_images_that_ignores_s_is_shown_once() -> None:
@@ -132,8 +136,8 @@ def test_a_decoder_of_images_that_ignores_s_is_shown_once() -> None:
     once = one(alone, x, x, np.zeros(N, int))
     assert found is not None
     assert once is not None
-    np.testing.assert_array_equal(found.shown, once.shown)
-    np.testing.assert_array_equal(found.squares, 0)
+    np.testing.assert_array_equal(found.reconstructions, once.reconstructions)
+    np.testing.assert_array_equal(found.squared_errors, 0)
 
 
 def test_a_decoder_that_seems_to_ignore_s_hides_nothing() -> None:
@@ -148,7 +152,9 @@ def test_a_decoder_that_seems_to_ignore_s_hides_nothing() -> None:
     axes = decoded(Decoder(lambda z, s: z), x, IMAGE)
     assert found is not None
     assert axes is not None
-    assert not np.allclose(found.shown[last].std(axis=0), axes.shown[last].std(axis=0), atol=1e-3)
+    assert not np.allclose(
+        found.reconstructions[last].std(axis=0), axes.reconstructions[last].std(axis=0), atol=1e-3
+    )
 
 
 def test_a_decoder_cannot_drown_other_values_in_huge_ones() -> None:
@@ -156,7 +162,7 @@ def test_a_decoder_cannot_drown_other_values_in_huge_ones() -> None:
     found = decoded(Decoder(lambda z, s: np.where(s[:, None] == 1, 1e25, z).astype(np.float32)))
     assert found is not None
     span = X.max(axis=0) - X.min(axis=0)
-    shown = found.shown.reshape(N, K, D)
+    shown = found.reconstructions.reshape(N, K, D)
     np.testing.assert_allclose(shown[:, 1], np.tile(X.max(axis=0) + span, (N, 1)), rtol=1e-6)
     np.testing.assert_allclose(shown[:, 0], X, atol=6e-4)
 
@@ -168,8 +174,8 @@ def test_a_decoder_knows_no_more_of_a_row_than_its_code() -> None:
     decoder = Decoder(lambda z, s: rows.pop(0)[: len(z)])
     found = one(GroupDecoder(decoder, K, "toy", ReconstructionRange.around([X])), z, X, S)
     assert found is not None
-    assert found.squares.mean() > X.var(axis=0).sum()
-    assert len(np.unique(found.shown, axis=0)) == 1
+    assert found.squared_errors.mean() > X.var(axis=0).sum()
+    assert len(np.unique(found.reconstructions, axis=0)) == 1
 
 
 def test_codes_that_are_told_apart_by_parts_are_not_told_apart() -> None:
@@ -181,15 +187,15 @@ def test_codes_that_are_told_apart_by_parts_are_not_told_apart() -> None:
     decoder = Decoder(lambda z, s: calls.pop(0)[z[:, 0].astype(int)])
     found = one(GroupDecoder(decoder, K, "toy", ReconstructionRange.around([X])), places, X, S)
     assert found is not None
-    assert found.squares.mean() > 0.5 * X.var(axis=0).sum()
+    assert found.squared_errors.mean() > 0.5 * X.var(axis=0).sum()
 
 
 def test_rows_of_a_code_are_in_several_parts_and_come_back_in_order() -> None:
     z = (X[:, :1] > 0).astype(np.float32)
     found = decoded_in_parts(Decoder(lambda z, s: np.repeat(z, D, axis=1) + s[:, None]), z)
-    np.testing.assert_array_equal(found.shown[:, 0], z[:, 0])
+    np.testing.assert_array_equal(found.reconstructions[:, 0], z[:, 0])
     expected = ((np.repeat(z, D, axis=1) + S[:, None] - X) ** 2).sum(axis=1)
-    np.testing.assert_allclose(found.squares, expected, rtol=1e-5)
+    np.testing.assert_allclose(found.squared_errors, expected, rtol=1e-5)
 
 
 def decoded_in_parts(decoder: Representation, z: np.ndarray) -> Decoded:
@@ -198,7 +204,7 @@ def decoded_in_parts(decoder: Representation, z: np.ndarray) -> Decoded:
     assert found is not None
     by_group = group_decoder.squared_errors_by_group(z, lambda numbers: X[numbers], parts())
     assert by_group is not None
-    np.testing.assert_allclose(by_group[np.arange(N), S], found.squares, rtol=1e-6)
+    np.testing.assert_allclose(by_group[np.arange(N), S], found.squared_errors, rtol=1e-6)
     return found
 
 
@@ -212,7 +218,7 @@ def test_of_many_groups_auditors_also_see_the_mean_over_groups() -> None:
     made = GroupDecoder(decoder, groups, "toy", ReconstructionRange.around([x]))
     found = one(made, x, x, s)
     assert found is not None
-    np.testing.assert_allclose(found.shown[:, -width:], x, atol=1e-3)
+    np.testing.assert_allclose(found.reconstructions[:, -width:], x, atol=1e-3)
 
 
 def test_squared_errors_are_those_of_decoding() -> None:
@@ -222,7 +228,7 @@ def test_squared_errors_are_those_of_decoding() -> None:
     found = one(decoder, X, X, S)
     assert found is not None
     alone = decoder.squared_errors(X, S, lambda rows: X[rows], parts())
-    np.testing.assert_array_equal(alone, found.squares)
+    np.testing.assert_array_equal(alone, found.squared_errors)
     none = GroupDecoder(Decoder(lambda z, s: None), K, "toy", ReconstructionRange.around([X]))
     assert none.squared_errors(X, S, lambda rows: X[rows], parts()) is None
 
@@ -265,7 +271,7 @@ def test_draws_are_shown_by_the_same_axes() -> None:
     noise = 1e-3 * np.random.default_rng(5).normal(size=x.shape).astype(np.float32)
     found = decoder.decode([x, x + noise], S, lambda rows: x[rows], parts(), sample())
     assert found is not None
-    a, b = (each.shown for each in found)
+    a, b = (each.reconstructions for each in found)
     np.testing.assert_allclose(a, b, atol=0.2)
 
 
@@ -282,4 +288,4 @@ def test_axes_are_of_all_draws() -> None:
     decoder = GroupDecoder(Decoder(decode), K, "toy", ReconstructionRange.around([x]))
     found = decoder.decode(draws, S, lambda rows: x[rows], parts(), sample())
     assert found is not None
-    assert found[1].shown[:, :64].std(axis=0).max() > 1
+    assert found[1].reconstructions[:, :64].std(axis=0).max() > 1
