@@ -6,7 +6,7 @@ Four stages of eight minutes each, 25 minutes in all. A part of a stage is not c
 begun where as much time is left as the longest of the stage took so far:
 
 1. correctness: losses, checkpoints and audited representations of the device against the CPU's;
-2. speed: two jobs on one device under Ray; steps per second and share of the measured peak of
+2. speed: some jobs on one device under Ray; steps per second and share of the measured peak of
    every neural method's stack;
 3. board: all methods on Adults-Gender, one replicate, by ``fairbench run``;
 4. images: SoFaiR on DSprites-Unfair for the time that is left.

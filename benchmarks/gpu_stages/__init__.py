@@ -9,7 +9,7 @@ stacks.py
 losses.py, resume.py, audits.py
     Stage 1: the engine on the device against the CPU.
 speed.py, products.py, sharing.py
-    Stage 2: steps per second, share of the peak, two jobs on one GPU.
+    Stage 2: steps per second, share of the peak, jobs on one GPU.
 board.py
     Stage 3: the whole board of Adults-Gender.
 images.py

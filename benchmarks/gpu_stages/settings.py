@@ -31,7 +31,8 @@ class Sizes:
     timed_seconds: float  # that a speed is measured over, about
     replicates: tuple[int, ...]  # seeds of the stacks of stage 2
     most_points: int  # points of each multi-shot method in stage 2
-    shared_steps: int  # of each of the two jobs that share a device
+    shared_jobs: tuple[int, ...]  # that share a device
+    shared_steps: int  # of each of them
     board_options: tuple[str, ...]  # of ``fairbench run`` in stage 3
     image_steps: int  # budget of stage 4
     loss_every: int  # steps between two points of the curve of losses
@@ -48,6 +49,7 @@ FULL = Sizes(
     timed_seconds=1.0,
     replicates=(1, 10),
     most_points=1000,
+    shared_jobs=(2, 4, 8),
     shared_steps=4000,
     board_options=("--methods", "all"),
     image_steps=DSpritesUnfair.iterations,
@@ -66,6 +68,7 @@ QUICK = Sizes(
     timed_seconds=0.2,
     replicates=(1,),
     most_points=4,
+    shared_jobs=(2,),
     shared_steps=40,
     board_options=("--methods", "sofair,beta-vae", "--points", "2", "--budget", "quick"),
     image_steps=200,

@@ -1,4 +1,4 @@
-"""Stage 2: two jobs of a run on one device, side by side under Ray, and one after the other.
+"""Stage 2: some jobs of a run on one device, side by side under Ray, and one after the other.
 
 They are fits as a run makes them, each with the share of the device that a run would give it.
 Without a GPU they have none, and share the cores.
@@ -28,14 +28,15 @@ _LONGEST_START = 120.0
 """Seconds until the first job must have started: Ray waits for ever for a GPU it does not know."""
 
 NOTE = (
-    f"Two seeds of {METHOD} on Adults-Gender, each a stack of all its points, under Ray, warmed "
-    "up. Wall time is from submitting the first job to the result of the last, encoding included."
+    f"Seeds of {METHOD} on Adults-Gender, each a stack of all its points, under Ray, warmed up. "
+    "Wall time is from submitting the first job to the result of the last, encoding included. One "
+    "after the other: the mean of two jobs alone, times their number."
 )
 
 
 @dataclass(frozen=True)
 class Sharing(Row):
-    """Two jobs on one device, one after the other and side by side."""
+    """Some jobs on one device, one after the other and side by side."""
 
     method: str
     jobs: int = of_unit("jobs")
@@ -57,42 +58,50 @@ class _Timed:
 
 def parts(settings: Settings) -> list[Part]:
     """Return one part."""
-    return [Part("two jobs on one device", _run)]
+    return [Part("jobs on one device", _run)]
 
 
 def _run(settings: Settings) -> Outcome:
     data = adults(settings.data_root)
     method = method_named(METHOD)()
     share = _share(method, data, settings)
-    warm = [_job(method, data, seed, 10, share, settings) for seed in range(2)]
-    jobs = [
-        _job(method, data, seed, settings.sizes.shared_steps, share, settings) for seed in (2, 3)
-    ]
-    executor = RayExecutor(workers=2, timeout=None)
+    counts, steps = settings.sizes.shared_jobs, settings.sizes.shared_steps
+
+    def jobs(first_seed: int, count: int, steps: int) -> list[FitJob]:
+        seeds = range(first_seed, first_seed + count)
+        return [_job(method, data, seed, steps, share, settings) for seed in seeds]
+
+    executor = RayExecutor(workers=max(counts), timeout=None)
     try:
-        _time(executor, warm, settings)
-        alone = [_time(executor, [job], settings) for job in jobs]
-        both = _time(executor, jobs, settings)
+        _time(executor, jobs(0, max(counts), 10), settings)
+        alone = [_time(executor, [job], settings) for job in jobs(100, 2, steps)]
+        together = {
+            count: _time(executor, jobs(200 * count, count, steps), settings) for count in counts
+        }
     finally:
         executor.stop()
-    wall = sum(one.wall for one in alone)
-    row = Sharing(
-        method=METHOD,
-        jobs=len(jobs),
-        models=len(jobs[0].units),
-        steps=settings.sizes.shared_steps,
-        share=share,
-        one_after_the_other=wall,
-        side_by_side=both.wall,
-        speed_up=wall / both.wall,
-        training_alone=sum(one.training for one in alone) / len(alone),
-        training_side_by_side=both.training,
+    each = sum(one.wall for one in alone) / len(alone)
+    rows = [
+        Sharing(
+            method=METHOD,
+            jobs=count,
+            models=len(units_of(method, seeds=1, points=settings.sizes.most_points)),
+            steps=steps,
+            share=share,
+            one_after_the_other=count * each,
+            side_by_side=timed.wall,
+            speed_up=count * each / timed.wall,
+            training_alone=sum(one.training for one in alone) / len(alone),
+            training_side_by_side=timed.training,
+        )
+        for count, timed in together.items()
+    ]
+    text = "; ".join(
+        f"{row.jobs} jobs: {row.side_by_side:.1f} s side by side, {row.one_after_the_other:.1f} s "
+        f"one after the other ({row.speed_up:.2f} times as fast)"
+        for row in rows
     )
-    text = (
-        f"{share:g} of a GPU each: {row.side_by_side:.1f} s side by side, "
-        f"{row.one_after_the_other:.1f} s one after the other ({row.speed_up:.2f} times as fast)"
-    )
-    return Outcome([row], text, NOTE)
+    return Outcome(rows, f"{share:g} of a GPU each: {text}", NOTE)
 
 
 def _share(method: NeuralMethod, data: Prepared, settings: Settings) -> float:

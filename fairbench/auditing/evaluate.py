@@ -46,7 +46,7 @@ class _Distortion:
 
     @classmethod
     def of(cls, refitted: Mapping[Role, Floats], own: OwnDecoder | None) -> _Distortion:
-        """Choose between the refitted decoder, of which the squared errors are given, and the own."""
+        """Choose between the own decoder and the refitted one, whose errors are given."""
         test, mean = refitted[Role.TEST], float(refitted[Role.VALIDATION].mean())
         if own is None or not own.is_consistent():
             return cls(Distortions(refitted=test, own=None, strict=test), mean, None)

@@ -454,7 +454,7 @@ def test_killed_half_way_it_goes_on(tmp_path: Path) -> None:
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
     known = parts_done("2-speed.json")
-    assert known == ["two jobs on one device", "speed of sofair, one replicate"]
+    assert known == ["jobs on one device", "speed of sofair, one replicate"]
     again = subprocess.run(
         command, env=environment, capture_output=True, text=True, timeout=400, check=False
     )
