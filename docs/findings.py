@@ -29,7 +29,15 @@ from fairbench.report.style import new_figure, styled
 from fairbench.stats.intervals import LEVEL
 from markdown_parts import list_names, make_paragraph, make_table
 from published_figures import BOARD, Published, read_published
-from single_shot import MARGIN, SUFFIX, judge, list_twins, read_pairs, training_share
+from single_shot import (
+    MARGIN,
+    SUFFIX,
+    describe_shares,
+    judge,
+    list_twins,
+    read_pairs,
+    training_share,
+)
 from verdict import read_verdicts, show_row
 
 if TYPE_CHECKING:
@@ -134,6 +142,9 @@ def _single_shot(board: Published) -> Iterator[str]:
         for pair, area in zip(pairs, areas, strict=True)
     )
     yield make_table(["method", "area", "of its twin", "share of the training"], rows)
+    too_low = describe_shares([pair[0].row.method for pair in pairs], show_percent)
+    if too_low:
+        yield make_paragraph(too_low)
 
 
 def _over_splits(board: Published) -> str:

@@ -6,7 +6,7 @@ From the board of that experiment, of one split, and from the published one, ove
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from board_rows import (
     MISSING,
@@ -21,7 +21,7 @@ from fairbench.leaderboard.ranking import LeaderboardEntry, difference
 from fairbench.metrics.rows import DEFAULT
 from fairbench.report.format import format_interval
 from fairbench.stats.intervals import Estimate
-from markdown_parts import list_names, make_table
+from markdown_parts import list_names, make_paragraph, make_table
 from published_figures import Published, read_published
 
 BOARD, FOLDER = "single-shot", "experiments"
@@ -39,6 +39,10 @@ _HEADS = (
     *("method", "AUFDC", "of the twin", "twin - method", "training, s", "of the twin"),
     *("share", "monotonicity", "of the twin"),
 )
+
+EARLIER_SHARES: Mapping[str, float] = {"l-mifr": 0.25}
+"""Methods that were trained again after their twin, beside more other work, so that the share of
+the twin is too low; and the share before."""
 
 _MIXED = "mixed"
 """Machine of a row whose models were trained on several."""
@@ -72,7 +76,19 @@ def _verdict(pairs: Sequence[Pair]) -> str:
     found.append(
         f"- take at most a fourth of their method's training time: {cheap} of {len(known)}"
     )
-    return "\n".join(["Of the twins:", "", *found])
+    shares_too_low = describe_shares([pair[0].row.method for pair in pairs], "{:.2f}".format)
+    listed = "\n".join(["Of the twins:", "", *found])
+    return "\n\n".join(filter(None, [listed, make_paragraph(shares_too_low)]))
+
+
+def describe_shares(methods: Sequence[str], show: Callable[[float], str]) -> str:
+    """Say of which methods the share of the training is too low; nothing where of none."""
+    return " ".join(
+        f"`{method}` was trained again after its twin, beside more other work, so its share is too "
+        f"low: before, it was {show(EARLIER_SHARES[method])}."
+        for method in methods
+        if method in EARLIER_SHARES
+    )
 
 
 def judge(gap: Estimate | None) -> str:

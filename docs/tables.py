@@ -41,7 +41,10 @@ from hidden_bits_found import format_hidden_bits
 from image_claims import format_claims_of_images, format_images, format_quick_images
 from markdown_parts import make_table
 from methods_searched import format_wide_on_methods
+from more_rows import format_more_rows
 from own_parts import format_parts
+from promise_tables import format_promises
+from rank_ranges import format_ranks
 from released import format_claims_of_bits
 from single_shot import format_over_splits, format_single_shot
 from tuned import format_tuned
@@ -128,6 +131,9 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "findings": format_findings,
     "verdict": format_verdict,
     "parts": format_parts,
+    "promises": format_promises,
+    "ranks": format_ranks,
+    "more rows": format_more_rows,
     "hidden bits": format_hidden_bits,
     "against commit": format_against_commit,
     "wide on methods": format_wide_on_methods,

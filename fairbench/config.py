@@ -175,7 +175,8 @@ class RunConfig(ExecutorConfig):
     budget : str or int
         ``full``, ``quick``, or a number of training iterations.
     points : int, optional
-        Number of points per curve; default: the method's grid, 16 for single-shot methods.
+        Number of points per curve; default: the method's grid, 16 for single-shot methods; in quick
+        runs on images 6 for single-shot methods and 4 for others; with ``against`` the board's.
     params : mapping
         Hyperparameters by method name: a mapping of names to values for each method.
     label : str, optional
@@ -193,8 +194,8 @@ class RunConfig(ExecutorConfig):
     rerun : Rerun, optional
         Finished work to repeat: none, what failed, or everything.
     against : str, optional
-        Published board to rank the methods in: ``published``, a board's name, or a file. Splits and
-        budget are the board's then, and its baselines are not trained again.
+        Published board to rank the methods in: ``published``, a board's name, or a file. Splits,
+        budget and number of points are the board's then, and its baselines are not trained again.
     checkpoint_every : float
         Time between two checkpoints of a long fit: seconds, or a duration such as 90s.
     """

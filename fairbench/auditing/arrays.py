@@ -62,6 +62,8 @@ def audit(
     ------
     DataError
         An array cannot be used; the message names the array and the row, and what to do.
+    ConfigError
+        The seed is negative, or 2**63 or more.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def check_command(
 ) -> None:
     """Check that a plugin implements its interface.
 
-    The exit code is 1 if a rule of the interface is broken.
+    The exit code is 1 if a promise is broken.
     """
     raise typer.Exit(check_plugin(load_plugins(), name, dataset, data_root))
 

@@ -349,6 +349,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Nothing is unpickled: no code runs but the method's own, which must be installed.
 
         Raises StoreError: there is no such file, it is damaged, or its method is another version.
+        InputError: it encodes images, which are no table.
         """
         encoder = encoders.read(Path(path), _registry())
         if encoder.preprocessing is None:

@@ -1,8 +1,9 @@
 """Single-shot twins: a multi-shot neural method as one model for all settings of its knob.
 
     class BetaVAESingleShot(SingleShotTwin, BetaVAE):
-        name = "beta-vae-ss"
-        knobs = (Knob("beta", 0.01, 8.0, "weight of the rate; more is fairer"),)
+        name = "my-beta-vae-ss"
+        summary = "beta-VAE, one model for all beta"
+        knobs = (Knob("beta", 0.01, 8.0, "weight of the rate; more is fairer", logarithmic=True),)
         knob_buffers = {"knob_beta": 1.0}
 
 How the one model is trained stands in :mod:`fairbench.training.conditioned`.

@@ -18,7 +18,8 @@ import pandas as pd
 import pytest
 import yaml
 
-from fairbench import __version__, api
+import fairbench as package
+from fairbench import __version__, api, hookspecs, training
 from fairbench.cli.app import command_tree, main
 from fairbench.config import RunConfig, build_config
 from fairbench.data.card import is_card
@@ -81,6 +82,7 @@ ADDED: Mapping[str, str] = {
 }
 """What is added to commands when they are executed here, so that they are cheap."""
 
+HOOKS = [name for name in vars(hookspecs) if name.startswith("register_")]
 BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 COMMANDS = [c for block in BLOCKS if block.language in SHELL for c in commands_of(block)]
 OWN = [command for command in COMMANDS if command.is_fairbench]
@@ -384,13 +386,25 @@ def test_the_tutorial_runs_from_start_to_end(
     assert (tmp_path / "fairbench-results" / "explain").is_dir()
 
 
+def test_the_reference_has_everything_that_plugins_and_scripts_import() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    entries = re.findall(r"^::: (fairbench\S*)$", page, re.MULTILINE)
+    for module in (api, training):
+        missing = {f"{module.__name__}.{name}" for name in module.__all__} - {*entries}
+        assert not missing
+    offered = [name for name in dir(package) if not name.startswith("_")]
+    assert {*offered} <= {entry.rpartition(".")[2] for entry in entries}
+    assert {"fairbench.hookspecs", "fairbench.testing", "fairbench.errors"} <= {*entries}
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     page = (tmp_path / "python.html").read_text()
-    assert all(re.search(rf'id="fairbench[.\w]+\.{name}"', page) for name in api.__all__)
+    for name in (*api.__all__, *training.__all__, *HOOKS):
+        assert re.search(rf'id="fairbench[.\w]+\.{name}"', page), name
     board = (tmp_path / "boards" / "adults-gender-5.html").read_text()
     for name in ("merged-cells", "adults-gender-5-ranks.svg", "adults-gender-5-page.html"):
         assert name in board

@@ -10,7 +10,7 @@ import single_shot
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import LeaderboardEntry
 from published_figures import Published
-from single_shot import format_over_splits, format_single_shot, training_share
+from single_shot import describe_shares, format_over_splits, format_single_shot, training_share
 from tests.support.rows import one_split, with_folds
 
 
@@ -41,6 +41,16 @@ def test_times_of_one_machine_alone_are_compared(twin: dict[str, Any], share: fl
     machine = {name: value for name, value in twin.items() if name != "seconds"}
     found = training_share(trained("cvib", 0.3, 50.0), trained("cvib-ss", 0.3, seconds, **machine))
     assert found == pytest.approx(share, nan_ok=True)
+
+
+def test_a_share_that_is_too_low_is_told_with_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(single_shot, "EARLIER_SHARES", {"cvib": 0.25, "fcrl": 0.1})
+    told = describe_shares(["cvib", "vfae"], "{:.0%}".format)
+    assert told.startswith("`cvib` was trained again after its twin")
+    assert told.endswith("too low: before, it was 25%.")
+    assert describe_shares(["vfae"], str) == ""
 
 
 def test_times_of_several_machines_are_not_compared() -> None:
