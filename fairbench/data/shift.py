@@ -66,15 +66,6 @@ def is_shifted(name: str) -> bool:
     return _MARK in name
 
 
-def base_of(name: str) -> tuple[str, str]:
-    """Return the dataset that a shift was made of, and the ``--shift`` of it; else name and ''.
-
-    The shift is spelled as in the name: in lower case, with hyphens.
-    """
-    dataset, _, shift = name.partition(_MARK)
-    return dataset, shift.replace("-from-", "=", 1)
-
-
 def split_domains(table: Table, column: str, source: str | None, name: str) -> Table:
     """Mark the rows of all domains but one as the target; None: the commonest is the source."""
     if column not in table.domains:
