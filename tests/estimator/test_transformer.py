@@ -78,6 +78,30 @@ def test_categories_may_be_text_or_categorical_and_s_of_any_type() -> None:
     assert list(fair.groups_) == ["1", "2", "30"]
 
 
+def test_categories_keep_the_order_of_an_ordered_dtype_and_of_numbers() -> None:
+    rng = np.random.default_rng(0)
+    level = pd.CategoricalDtype(["none", "low", "mid", "high"], ordered=True)
+    frame = pd.DataFrame(
+        {
+            "level": pd.Series(rng.choice(["high", "mid", "low"], 300), dtype=level),
+            "month": pd.Series(rng.integers(1, 13, 300), dtype="category"),
+            "plain": pd.Series(rng.choice(["low", "mid", "high"], 300), dtype="category"),
+        }
+    )
+    fair = small(beta=0.1).fit(frame, s=S)
+    preprocessing = fair.encoder_.preprocessing
+    assert preprocessing is not None
+    held = [feature.categories for feature in preprocessing.features]
+    assert held[0] == ("low", "mid", "high"), "those that occur, in their order"
+    assert held[1] == tuple(str(month) for month in range(1, 13))
+    assert held[2] == ("high", "low", "mid")
+    codes = preprocessing.apply(frame, where="X")[0] * preprocessing.scale + preprocessing.mean
+    np.testing.assert_allclose(codes[:, 0], frame["level"].cat.codes - 1, atol=1e-5)
+    np.testing.assert_allclose(codes[:, 1], frame["month"].astype(int) - 1, atol=1e-5)
+    as_text = fair.transform(frame.astype({"level": str, "month": str}))
+    np.testing.assert_array_equal(as_text, fair.transform(frame))
+
+
 @pytest.mark.parametrize(
     ("s", "message"),
     [
