@@ -93,7 +93,7 @@ def _with_text_names(
 
 
 def check_order(X: Any, s: Any) -> None:
-    """Raise InputError where X and s are pandas objects of the same rows in different orders."""
+    """Raise InputError where X and s have other rows, or orders, by their pandas indices."""
     try:
         check_same_order(X=X, s=s)
     except DataError as error:

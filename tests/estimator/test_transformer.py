@@ -68,7 +68,7 @@ def test_categories_may_be_text_or_categorical_and_s_of_any_type() -> None:
         (as_categories, S),
         (pa.Table.from_pandas(X), S),
         (X.astype(object), list(S)),
-        (X.set_index(np.arange(5, 305)[::-1]), pd.Series(S, dtype="category")),
+        (X.set_index(np.arange(300, 600)[::-1]), pd.Series(S, dtype="category")),
         (X, codes),
         (X, TABLE.s.astype(float)),
         (X, TABLE.s[:, None]),
@@ -107,6 +107,7 @@ def test_categories_keep_the_order_of_an_ordered_dtype_and_of_numbers() -> None:
     [
         (None, r"needs the sensitive attribute: fit\(X, s=...\)"),
         (pd.Series(S).sample(frac=1.0), "X and s have the same index, but in different orders"),
+        (pd.Series(S, range(9, 309)), r"X and s have different rows.*291 of 300 labels in both"),
         (S[:-1], "X has 300 rows and s has 299"),
         (["left", np.nan, "right"] * 100, r"s, row 2: it has no value \(100 such rows\)"),
         (pd.Series(["left", None, "right"] * 100), "s, row 2: it has no value"),
