@@ -200,7 +200,7 @@ def test_values_unseen_in_fit_are_told_or_replaced() -> None:
 @pytest.mark.parametrize("unknown", ["refuse", "common"])
 def test_what_replaces_values_is_told_only_where_it_helps(unknown: str) -> None:
     fair = FairRepresentation("leace", unknown=unknown).fit(X, s=S)
-    with pytest.raises(InputError, match="row 3: .*'many', which is not a finite number") as error:
+    with pytest.raises(InputError, match=r"row 3: .*'many', which is not a finite number") as error:
         fair.transform(X.assign(noise=[*X["noise"][:2], "many", *X["noise"][3:]]))
     assert error.value.hint == "Correct it, or leave the row out."
 
