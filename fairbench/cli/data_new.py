@@ -282,7 +282,8 @@ def _check_name(name: str, registry: Registry) -> None:
     try:
         check_name(name)
     except ValueError as error:
-        raise ConfigError(f"--name {name!r}: {error}.", f"As in --name {slug(name)}") from None
+        usable = slug(name) if slug(name) != name else "my-table"
+        raise ConfigError(f"--name {name!r}: {error}.", f"As in --name {usable}") from None
     if name in registry.datasets:
         raise ConfigError(
             f"--name {name!r} belongs to a registered dataset.", f"As in --name my-{name}"

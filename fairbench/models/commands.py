@@ -98,5 +98,5 @@ def _points(unit: UnitRecord, configs: Sequence[Mapping[str, Any]]) -> int | Non
     """
     if unit.curve_points is not None:
         return None if unit.curve_points == DEFAULT_POINTS else unit.curve_points
-    given = [config.get("points") for config in configs]
-    return None if None in given else max(given)
+    given = [points for config in configs if (points := config.get("points")) is not None]
+    return max(given) if len(given) == len(configs) else None

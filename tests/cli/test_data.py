@@ -95,6 +95,7 @@ def test_new_never_asks_without_a_terminal_and_never_overwrites(
         (["--name", "My Data"], "As in --name my-data"),
         (["--name", "adults"], "belongs to a registered dataset"),
         (["--output", "my-points.yaml"], "do not end in"),
+        (["--name", "night-shift-work"], "-shift- in them.\nAs in --name my-table"),
         (["--output", "card.txt"], "does not end in .yaml"),
     ],
 )
