@@ -109,6 +109,10 @@ class InputError(DataError, ValueError):
     """An array or argument from Python cannot be used: a ValueError too, as scikit-learn has it."""
 
 
+class UnknownValueError(DataError):
+    """A row has a category that the training table has not, or no number: both can be replaced."""
+
+
 class FitError(FairbenchError):
     """A fit returned nothing that can encode."""
 

@@ -115,6 +115,7 @@ def test_a_bad_class_keeps_its_whole_plugin_out(
     ("kind", "values", "says"),
     [
         ("datasets", {"name": "mine-simulated"}, "files of other tables end in"),
+        ("datasets", {"name": "mine-shift-age"}, "names of shifts have -shift- in them"),
         ("datasets", {"sensitive": "sex"}, "sensitive = 'sex', no tuple"),
         ("metrics", {"level": "points"}, "level = 'points'"),
         ("metrics", {"columns": ("a",)}, "columns = ('a',), no Mapping"),

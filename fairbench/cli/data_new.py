@@ -35,7 +35,7 @@ from fairbench.data.column_values import (
     is_number,
     texts,
 )
-from fairbench.data.csv_files import index_column, sniff
+from fairbench.data.csv_files import index_column, sniff, why_unnamed
 from fairbench.data.tables import read_table, respelt
 from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
 from fairbench.files import write_file
@@ -118,7 +118,7 @@ def _new_card(
     if options.name is None and slug(card.stem) in registry.datasets:
         options = replace(options, name=f"my-{slug(card.stem)}")
     _check_name(options.name or slug(card.stem), registry)
-    separator, header = sniff(table)
+    separator, header = sniff(table, _named(options))
     frame = read_table(table, separator=separator, header=header)
     frame = frame.rename(columns=respelt(frame.columns, _named(options)))
     options = replace(options, decimal=_decimal(frame, options.categories))
@@ -237,9 +237,10 @@ def _contents(
 
 def _known(option: str, column: str, frame: pd.DataFrame) -> None:
     if column not in frame.columns:
+        names = [str(name) for name in frame.columns]
         raise ConfigError(
             f"{option}: the table has no column {column!r}.",
-            nearest(column, (str(name) for name in frame.columns)),
+            why_unnamed(names) + nearest(column, names),
         )
 
 
@@ -281,7 +282,8 @@ def _check_name(name: str, registry: Registry) -> None:
     try:
         check_name(name)
     except ValueError as error:
-        raise ConfigError(f"--name {name!r}: {error}.", f"As in --name {slug(name)}") from None
+        usable = slug(name) if slug(name) != name else "my-table"
+        raise ConfigError(f"--name {name!r}: {error}.", f"As in --name {usable}") from None
     if name in registry.datasets:
         raise ConfigError(
             f"--name {name!r} belongs to a registered dataset.", f"As in --name my-{name}"

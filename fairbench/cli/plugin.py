@@ -16,7 +16,7 @@ import typer
 from fairbench.cli.console import out
 from fairbench.cli.plugins import load_plugins
 from fairbench.errors import ConfigError
-from fairbench.registry import NAME, Catalogue, Registry, column_owners
+from fairbench.registry import NAME, Catalogue, Registry, column_owners, taken_name
 from fairbench.scaffold import PluginKind, clashes, class_of, module_of, render
 
 
@@ -87,6 +87,8 @@ def _check_name(registry: Registry, name: str, kind: PluginKind) -> None:
             "Names are lower-case words joined by single hyphens, like 'my-method', and begin "
             "with a letter.",
         )
+    if why := taken_name(kind.value, name):
+        raise ConfigError(f"No {kind} can be named {name!r}: {why}.", "Choose another name.")
     catalogues: dict[PluginKind, Catalogue[Any]] = {
         PluginKind.METHOD: registry.methods,
         PluginKind.DATASET: registry.datasets,

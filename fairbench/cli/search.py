@@ -115,7 +115,9 @@ def search_command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the space and an estimate, and exit.")
     ] = False,
-    rerun: Annotated[Rerun | None, typer.Option(help="Repeat failed jobs.")] = None,
+    rerun: Annotated[
+        Rerun | None, typer.Option(metavar="<failed>", help="Repeat failed jobs.")
+    ] = None,
     timeout: options.Timeout = None,
     store: options.StoreUrl = None,
 ) -> None:

@@ -324,19 +324,31 @@ def _shape(*sizes: object) -> str:
 
 
 def check_same_order(**given: Any) -> None:
-    """Raise DataError where two pandas objects have the same rows by their index, in other orders.
+    """Raise DataError where two pandas objects have other rows, or orders, by their index.
 
-    Rows are matched by their place. ``given``: objects by the name of the argument.
+    Rows are matched by their place. An index that shares no label with the other says nothing of
+    rows, and one with labels twice cannot. ``given``: objects by the name of the argument.
     """
     frames = [(name, value.index) for name, value in given.items() if _is_frame(value)]
     for (first, index), (second, other) in pairwise(frames):
         if len(index) != len(other) or index.equals(other):
             continue
-        if index.is_unique and other.is_unique and index.isin(other).all():
+        if not (index.is_unique and other.is_unique):
+            continue
+        common = int(index.isin(other).sum())
+        if common == len(index):
             raise DataError(
                 f"{first} and {second} have the same index, but in different orders, and row i of "
                 f"both must be one person: give {second}.loc[{first}.index]; or, if they are in "
                 f"one order already, {second}.to_numpy()."
+            )
+        if common:
+            raise DataError(
+                f"{first} and {second} have different rows by their index, with {common:,} of "
+                f"{len(index):,} labels in both, and row i of both must be one person: give "
+                f"the rows that both have, rows = {first}.index.intersection({second}.index), as "
+                f"{first}.loc[rows] and {second}.loc[rows]; or, if they are the same people in one "
+                f"order, {second}.to_numpy()."
             )
 
 

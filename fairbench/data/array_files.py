@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.data.column_values import is_number
-from fairbench.data.csv_files import index_column, sniff
+from fairbench.data.csv_files import index_column, sniff, why_unnamed
 from fairbench.data.tables import read_table
 from fairbench.errors import DataError, nearest
 from fairbench.files.unpacking import check_arrays
@@ -126,15 +126,16 @@ def _member(source: ArraySource, names: list[str]) -> str:
 
 def _table(source: ArraySource) -> Any:
     try:
-        separator, header = _csv_shape(source.path) if source.format == "csv" else (",", True)
+        separator, header = _csv_shape(source) if source.format == "csv" else (",", True)
         return read_table(source.path, separator=separator, header=header, single=True)
     except DataError as error:
         raise DataError(f"--{source.name}: {error.message}") from None
 
 
-def _csv_shape(path: Path) -> tuple[str, bool]:
-    """Return the separator, and whether the first line has names: not if it holds a number."""
-    separator, header = sniff(path)
+def _csv_shape(source: ArraySource) -> tuple[str, bool]:
+    """Return the separator, and whether the first line has names."""
+    path = source.path
+    separator, header = sniff(path, _parts(source))
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as stream:
             first = stream.readline().split()
@@ -143,6 +144,11 @@ def _csv_shape(path: Path) -> tuple[str, bool]:
     if separator == " " and not all(is_number(field) for field in first):
         return ",", not any(is_number(field) for field in first)  # names like "Asian Pacific"
     return separator, header
+
+
+def _parts(source: ArraySource) -> list[str]:
+    """Return the names or patterns of columns that are asked for."""
+    return [part.strip() for part in source.part.split(",")] if source.part else []
 
 
 def _columns(source: ArraySource, table: Any) -> Any:
@@ -157,12 +163,12 @@ def _columns(source: ArraySource, table: Any) -> Any:
         return table
     known = [str(name) for name in table.columns]
     chosen: list[str] = []
-    for pattern in (part.strip() for part in source.part.split(",")):
+    for pattern in _parts(source):
         matching = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         if not matching:
             raise DataError(
                 f"--{source.name}: {source.path} has no column {pattern!r}. "
-                f"{nearest(pattern, known)}"
+                f"{why_unnamed(known)}{nearest(pattern, known)}"
             )
         chosen += matching
     return table[list(dict.fromkeys(chosen))]

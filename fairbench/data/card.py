@@ -26,7 +26,7 @@ from pydantic import (
 
 from fairbench.api import Architecture
 from fairbench.data.column_values import ColumnKind, Decimal
-from fairbench.files.paths import MAX_NAME_LENGTH, TAKEN_ENDINGS
+from fairbench.files.paths import MAX_NAME_LENGTH, SHIFT_MARK, TAKEN_ENDINGS
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _MAX_TASK_LENGTH = 150
@@ -211,10 +211,12 @@ class Card(_Part):
 
 def check_name(name: str) -> str:
     """Return the name of a dataset; ValueError where it can be none."""
-    if not _NAME.fullmatch(name) or name.endswith(TAKEN_ENDINGS) or len(name) > MAX_NAME_LENGTH:
+    taken = name.endswith(TAKEN_ENDINGS) or SHIFT_MARK in name
+    if not _NAME.fullmatch(name) or taken or len(name) > MAX_NAME_LENGTH:
         raise ValueError(
             "names are lower-case words joined by single hyphens, have at most "
-            f"{MAX_NAME_LENGTH} characters, and do not end in " + " or ".join(TAKEN_ENDINGS)
+            f"{MAX_NAME_LENGTH} characters, do not end in {' or '.join(TAKEN_ENDINGS)}, and do "
+            f"not have {SHIFT_MARK} in them"
         )
     return name
 

@@ -19,6 +19,7 @@ from fairbench.data.checks import (
     check_groups,
     check_notation,
     notes_on,
+    notes_on_points,
 )
 from fairbench.data.column_values import ColumnKind, Decimal, guess_kind, numbers, texts
 from fairbench.data.missing import fill, note_changed_shares, note_dropped, without_marks
@@ -92,6 +93,8 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
         check_copies(x, codes, card.allowed_copies, where, what=what)
     onehot = card.encoding is Encoding.ONEHOT
     notes = (*unmarked, *notes_on(x, sensitive, onehot=onehot, decimal=card.decimal))
+    if card.decimal == ".":
+        notes += notes_on_points(frame[_columns_of_numbers(card, kinds)], card.separator)
     if len(frame) < len(whole):
         notes = (*_notes_on_dropped(card, whole, frame, groups, s, where), *notes)
     missing: tuple[str, ...] = ()
@@ -123,6 +126,14 @@ def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, ColumnKind]
         raise DataError(f"{where}: no column is left for X.", "Name some under `features`.")
     check_notation(frame[[name for name, kind in chosen.items() if not kind]], where, card.decimal)
     return {name: kind or guess_kind(frame[name], card.decimal) for name, kind in chosen.items()}
+
+
+def _columns_of_numbers(card: Card, kinds: Mapping[str, ColumnKind]) -> list[str]:
+    """Return the columns that are read as numbers: of X, and those that are cut or compared."""
+    of_x = [name for name, kind in kinds.items() if kind is ColumnKind.NUMBER]
+    cut = [part.column for part in (*card.sensitive, *card.domains) if part.bins]
+    compared = [one.column for one in (*card.labels, *card.unseen) if one.above is not None]
+    return list(dict.fromkeys([*of_x, *cut, *compared]))
 
 
 def _groups(card: Card, frame: pd.DataFrame, where: str) -> tuple[tuple[str, ...], Ints]:

@@ -14,6 +14,7 @@ from fairbench.data.column_values import (
     Decimal,
     Notation,
     are_dates,
+    find_grouped_by_points,
     find_notation,
     guess_kind,
 )
@@ -185,6 +186,20 @@ def notes_on(
             "`encoding: integer`."
         )
     return tuple(notes)
+
+
+def notes_on_points(frame: pd.DataFrame, separator: str) -> tuple[str, ...]:
+    """Return a doubt about each column of numbers whose points may separate thousands.
+
+    ``frame``: columns as they were read, whose numbers have a decimal point.
+    """
+    found = ((str(name), find_grouped_by_points(frame[name], separator)) for name in frame.columns)
+    return tuple(
+        f"the points of the column {name!r} are read as decimal points, as in {text}, not "
+        f"{text.replace('.', '')}: if they separate thousands, write its numbers without them."
+        for name, text in found
+        if text is not None
+    )
 
 
 def note_few_rows(validation: int) -> str | None:

@@ -48,6 +48,7 @@ _COMMA = r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"
 _GROUPED = r"[+-]?[1-9]\d{0,2}(?:[,.' \u00a0\u202f]\d{3})+(?:[,.]\d+)?"
 _WITH_SIGN = r"[$\u20ac\u00a3\u00a5]\s?[+-]?\d[\d.,' ]*|[+-]?\d[\d.,' ]*[%$\u20ac\u00a3\u00a5]"
 _GROUPED_BY_POINTS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
+_THOUSANDS, _BELOW_THOUSAND = r"[+-]?[1-9]\d{0,2}\.\d{3}", r"[+-]?\d{1,3}"
 _DATE = r"(?:\d{4}-\d\d?-\d\d?|\d{4}/\d\d?/\d\d?|\d\d?([./-])\d\d?\1\d{2,4})(?:[T ]\d\d?:\d\d.*)?"
 
 NEARLY_ALL = 0.9
@@ -98,6 +99,26 @@ def find_notation(column: pd.Series, decimal: Decimal = ".") -> tuple[Notation, 
     else:
         notation = Notation.GROUPED
     return notation, str(text[unread.argmax()])
+
+
+def find_grouped_by_points(column: pd.Series, separator: str) -> str | None:
+    """Return the first text of a column of numbers whose points may separate thousands.
+
+    In ``6.438, 7.521, 976`` no point need be a decimal one, and no text says that it is not. None:
+    one does, or there is neither a whole number below 1000, as other tables write them, nor a
+    ``separator`` of fields as where the comma is the decimal sign.
+    """
+    import pandas as pd
+
+    if column.dtype.kind in "biuf":
+        return None
+    text = pd.Series(column.dropna().unique(), dtype=object).astype(str)
+    pointed = text.str.contains(".", regex=False).to_numpy(bool)
+    if not pointed.any() or not (separator == ";" or (~pointed).any()):
+        return None
+    fits = text[pointed].str.fullmatch(_THOUSANDS).all()
+    whole = text[~pointed].str.fullmatch(_BELOW_THOUSAND).all()
+    return str(text[pointed].iloc[0]) if fits and whole else None
 
 
 def are_dates(column: pd.Series) -> bool:

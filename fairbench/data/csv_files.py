@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -27,10 +27,11 @@ _MIN_NUMBERED = 3
 """Columns from which on a first line 0,1,2,... may be the names that pandas gives to columns."""
 
 
-def sniff(path: Path) -> tuple[str, bool]:
+def sniff(path: Path, named: Collection[str] = ()) -> tuple[str, bool]:
     """Guess separator and header line of a CSV file from its first rows.
 
-    A quoted cell may go over several lines.
+    A quoted cell may go over several lines. ``named``: names that columns were called by: a first
+    line with one of them is the header.
     """
     best, rows = ",", list[list[str]]()
     try:
@@ -43,7 +44,9 @@ def sniff(path: Path) -> tuple[str, bool]:
                     best, rows = separator, parsed
     except OSError:
         return ",", True  # reading the table raises the error
-    return best, not rows or _holds_names(rows[0], rows[1:])
+    return best, not rows or any(cell in named for cell in rows[0]) or _holds_names(
+        rows[0], rows[1:]
+    )
 
 
 def _first_rows(stream: TextIO, separator: str) -> list[list[str]]:
@@ -58,7 +61,9 @@ def _first_rows(stream: TextIO, separator: str) -> list[list[str]]:
 def _holds_names(first: list[str], rest: list[list[str]]) -> bool:
     """Whether a first row holds names: no number, or a word above numbers.
 
-    Where all cells are numbers, names are 0,1,2,... above numbers that are not all whole.
+    Or all its words are new: none is a value of its column, one of which repeats a few values, and
+    no number lies among those of its column. Where all cells are numbers, names are 0,1,2,... above
+    numbers that are not all whole.
     """
     if not any(is_number(cell) for cell in first):
         return True
@@ -66,13 +71,29 @@ def _holds_names(first: list[str], rest: list[list[str]]) -> bool:
     filled = (
         [(name, [c for c in cells if c not in MISSING]) for name, cells in columns] if rest else []
     )
-    if len(set(first)) == len(first) and any(
-        _is_word(name) and cells and all(map(is_number, cells)) for name, cells in filled
-    ):
-        return True
+    words = [(name, cells) for name, cells in filled if _is_word(name)]
+    if len(set(first)) == len(first) and words:
+        if any(cells and all(map(is_number, cells)) for _, cells in words):
+            return True
+        if _are_new(words) and not any(_is_among(name, cells) for name, cells in filled):
+            return True
     if len(first) < _MIN_NUMBERED or first != [str(i) for i in range(len(first))]:
         return False
     return not all(float(c).is_integer() for _, cells in filled for c in cells if is_number(c))
+
+
+def _are_new(words: list[tuple[str, list[str]]]) -> bool:
+    """Whether no word is a value of its column, though one of the columns repeats a few values."""
+    repeats = any(2 * len(set(cells)) <= len(cells) for _, cells in words if cells)
+    return repeats and not any(name in cells for name, cells in words)
+
+
+def _is_among(cell: str, cells: list[str]) -> bool:
+    """Whether a cell is a number, and not beyond the numbers of its column."""
+    if not is_number(cell):
+        return False
+    numbers = [float(other) for other in cells if is_number(other)]
+    return bool(numbers) and min(numbers) <= float(cell) <= max(numbers)
 
 
 def _is_word(cell: str) -> bool:
@@ -158,6 +179,13 @@ def names_in(frame: pd.DataFrame) -> list[str]:
     """Return the names of the columns, from the first row."""
     names = [text if isinstance(text, str) else "" for text in frame.iloc[0]]
     return [text or f"column-{i + 1}" for i, text in enumerate(names)]
+
+
+def why_unnamed(names: Sequence[str]) -> str:
+    """Say why the columns have no names of the file, in a sentence and a blank; empty: they do."""
+    if list(names) != [f"column-{i + 1}" for i in range(len(names))]:
+        return ""
+    return "The first line was taken for a row, not for names, since it holds a number. "
 
 
 def index_column(frame: pd.DataFrame) -> str | None:

@@ -70,12 +70,13 @@ def _check_hashable(column: pd.Series) -> None:
 def fit_preprocessing(frame: pd.DataFrame) -> Preprocessing:
     """Fit categories and scales of a training table, as for datasets.
 
-    Unlike there a constant column is allowed, as one may be constant in a fold; its scale is 1.
+    Unlike there a constant column is allowed, as one may be constant in a fold; its scale is 1. And
+    categorical columns keep the order of their dtype, where it is ordered or of numbers.
 
     Raises InputError: a value is missing, infinite, or so large that its column cannot be scaled.
     """
     try:
-        codes, features = coded(frame, onehot=False)
+        codes, features = coded(frame, onehot=False, keep_order=True)
     except DataError as error:
         raise InputError(f"X: {error.message}", error.hint) from None
     bad = np.argwhere(~np.isfinite(codes))

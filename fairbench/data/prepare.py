@@ -153,8 +153,14 @@ def default_iterations(n: int) -> int:
     return int(np.clip(100 * n // PAPER_BATCH, 5_000, 27_000))
 
 
-def coded(frame: pd.DataFrame, *, onehot: bool) -> tuple[np.ndarray, tuple[Feature, ...]]:
+def coded(
+    frame: pd.DataFrame, *, onehot: bool, keep_order: bool = False
+) -> tuple[np.ndarray, tuple[Feature, ...]]:
     """Code a table: numbers as they are, categories as sorted integer codes or one-hot columns.
+
+    ``keep_order``: whether categorical columns have codes in the order of their dtype, where it is
+    ordered or of numbers, rather than in that of the text. Tables of datasets do not: their
+    fingerprints would change.
 
     Returns float64 ``(n, d)``, and one Feature per column. Raises DataError: a value is missing.
     """
@@ -173,15 +179,35 @@ def coded(frame: pd.DataFrame, *, onehot: bool) -> tuple[np.ndarray, tuple[Featu
             columns.append(column.to_numpy(np.float64))
             features.append(Feature(text, text))
             continue
-        values, codes = np.unique(column.astype(str).to_numpy(), return_inverse=True)
+        held = column.astype(str).to_numpy()
+        values, codes = np.unique(held, return_inverse=True)
         names = tuple(str(v) for v in values)
+        if keep_order and (own := _in_own_order(column, held)):
+            codes = np.array([own.index(name) for name in names])[codes]
+            names = own
         if onehot:
-            columns.extend((codes == i).astype(np.float64) for i in range(len(values)))
+            columns.extend((codes == i).astype(np.float64) for i in range(len(names)))
             features.extend(Feature(f"{text}={v}", text, names) for v in names)
         else:
             columns.append(codes.astype(np.float64))
             features.append(Feature(text, text, names))
     return np.stack(columns, axis=1), tuple(features)
+
+
+def _in_own_order(column: pd.Series, held: np.ndarray) -> tuple[str, ...]:
+    """Return the categories that occur in the order of their dtype; none where it says none.
+
+    ``held``: the column as text.
+    """
+    import pandas as pd
+
+    dtype = column.dtype
+    if not isinstance(dtype, pd.CategoricalDtype):
+        return ()
+    if not dtype.ordered and dtype.categories.dtype.kind not in "iuf":
+        return ()
+    _, first = np.unique(column.cat.codes, return_index=True)
+    return tuple(dict.fromkeys(str(text) for text in held[first]))
 
 
 def _fingerprint(rows: Mapping[Role, Rows], roles: Mapping[Role, Ints], info: DatasetInfo) -> str:

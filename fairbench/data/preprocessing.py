@@ -17,7 +17,7 @@ import numpy.typing as npt
 from fairbench.api import Feature, Floats
 from fairbench.data.column_values import Decimal, numbers, texts
 from fairbench.data.unknown import Unknown as Unknown
-from fairbench.errors import DataError, nearest
+from fairbench.errors import DataError, UnknownValueError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +121,7 @@ class Preprocessing:
             value = column.iloc[bad[0]]
             what = "no value" if pd.isna(value) else repr(str(value))
             several = "row" if len(bad) == 1 else "rows"
-            raise DataError(
+            raise UnknownValueError(
                 f"{where}, row {column.index[bad[0]] + 1}: {feature.source} is {what} "
                 f"({len(bad):,} such {several} here); the encoder knows "
                 f"{_few(feature.categories)}.",
@@ -155,7 +155,7 @@ class Preprocessing:
         missing = column.isna().to_numpy()
         if missing.any() and unknown is Unknown.REFUSE:
             first = column.index[int(missing.argmax())]
-            raise DataError(
+            raise UnknownValueError(
                 f"{where}, row {first + 1}: {column.name} has no value.",
                 "Fill it in, or replace such values by the mean with --unknown common.",
             )

@@ -17,9 +17,7 @@ from pathlib import Path
 
 from fairbench.api.dataset import Dataset, Table
 from fairbench.errors import ConfigError
-from fairbench.files.paths import MAX_NAME_LENGTH
-
-_MARK = "-shift-"
+from fairbench.files.paths import MAX_NAME_LENGTH, SHIFT_MARK
 
 
 @functools.cache
@@ -43,7 +41,7 @@ def shifted(dataset: type[Dataset], shift: str) -> type[Dataset]:
         twin = dataset.simulate(self)
         return twin and split_domains(twin, column, source or None, dataset.name)
 
-    name = f"{dataset.name}{_MARK}{_slug_of_column(column)}{ending}"
+    name = f"{dataset.name}{SHIFT_MARK}{_slug_of_column(column)}{ending}"
     if len(name) > MAX_NAME_LENGTH:
         raise ConfigError(
             f"The name of this shift, {name}, has more than {MAX_NAME_LENGTH} characters.",
@@ -63,16 +61,7 @@ def shifted(dataset: type[Dataset], shift: str) -> type[Dataset]:
 
 def is_shifted(name: str) -> bool:
     """Return whether a dataset's name is that of a shift."""
-    return _MARK in name
-
-
-def base_of(name: str) -> tuple[str, str]:
-    """Return the dataset that a shift was made of, and the ``--shift`` of it; else name and ''.
-
-    The shift is spelled as in the name: in lower case, with hyphens.
-    """
-    dataset, _, shift = name.partition(_MARK)
-    return dataset, shift.replace("-from-", "=", 1)
+    return SHIFT_MARK in name
 
 
 def split_domains(table: Table, column: str, source: str | None, name: str) -> Table:

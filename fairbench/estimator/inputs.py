@@ -16,7 +16,7 @@ from fairbench.data.column_values import ColumnKind, are_dates, find_notation, g
 from fairbench.data.in_memory import named
 from fairbench.data.preprocessing import Preprocessing, Unknown
 from fairbench.data.used_columns import UsedColumns
-from fairbench.errors import DataError, InputError
+from fairbench.errors import DataError, InputError, UnknownValueError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,7 @@ def _with_text_names(
 
 
 def check_order(X: Any, s: Any) -> None:
-    """Raise InputError where X and s are pandas objects of the same rows in different orders."""
+    """Raise InputError where X and s have other rows, or orders, by their pandas indices."""
     try:
         check_same_order(X=X, s=s)
     except DataError as error:
@@ -120,9 +120,11 @@ def prepare_new_rows(frame: pd.DataFrame, used: UsedColumns, unknown: Unknown) -
     """Prepared rows ``(n, d)`` of a table of ``transform``; a warning counts replaced values."""
     try:
         x, replaced = used.apply(frame, where="X", unknown=unknown)
-    except DataError as error:
+    except UnknownValueError as error:
         hint = 'Correct it; unknown="common" replaces unseen categories and missing numbers.'
         raise InputError(error.message, hint) from None
+    except DataError as error:
+        raise InputError(error.message, "Correct it, or leave the row out.") from None
     check_finite(x[:, used.places], frame, used.preprocessing)
     if replaced:
         counts = ", ".join(f"{source}: {count:,}" for source, count in replaced.items())
@@ -160,7 +162,7 @@ def _warn_of_ids(frame: pd.DataFrame) -> None:
             warnings.warn(
                 f"The column {name!r} of X has a different value in every row. If it is a name or "
                 "an id, leave it out of X: no encoder can learn from it.",
-                stacklevel=4,
+                stacklevel=5,  # the call of fit
             )
 
 
@@ -182,7 +184,7 @@ def _warn_of_text(frame: pd.DataFrame) -> None:
             f"The column {name!r} of X holds {kind} as text: each of its {column.nunique():,} "
             f"values becomes a category, in the order of the text. Convert it {remedy}, or make it "
             "categorical (astype('category')) if that is meant.",
-            stacklevel=4,
+            stacklevel=5,  # the call of fit
         )
 
 
@@ -193,5 +195,5 @@ def _warn_of_copies(frame: pd.DataFrame, s: Ints) -> None:
             warnings.warn(
                 f"The column {name!r} of X tells s exactly: an encoder that is to be blind of s "
                 "sees it. Leave it out of X.",
-                stacklevel=4,
+                stacklevel=5,  # the call of fit
             )

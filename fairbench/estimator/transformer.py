@@ -16,7 +16,6 @@ from fairbench.api import (
     Architecture,
     Coding,
     DatasetInfo,
-    Diverged,
     FitContext,
     Floats,
     Method,
@@ -28,8 +27,9 @@ from fairbench.api import (
 from fairbench.data.in_memory import codes_of, fit_preprocessing, groups_of
 from fairbench.data.preprocessing import Unknown
 from fairbench.data.used_columns import UsedColumns
-from fairbench.errors import ConfigError, FitError, InputError
+from fairbench.errors import ConfigError, InputError
 from fairbench.estimator.encoding import any_knobs, encode, representation_at
+from fairbench.estimator.fitting import fit_encoder, kept_on_error
 from fairbench.estimator.inputs import (
     check_finite,
     check_order,
@@ -53,7 +53,6 @@ from fairbench.registry import Registry, load_registry
 from fairbench.runs.hyperparameters import validate_params
 from fairbench.store import encoders
 from fairbench.store.encoders import Encoder
-from fairbench.training.threads import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +174,18 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             A parameter cannot be used, or the method does not support such a table.
         FitError
             Training diverged.
+
+        Where it raises, an estimator that was fitted before stays as it was, but for such settings.
         """
+        with kept_on_error(self):
+            self.encoder_ = self._fitted_encoder(X, s)
+        self.groups_ = np.array(self.encoder_.info.groups)
+        if self.encoder_.method.shots is Shots.SINGLE and self._knobs:
+            representation_at(self.encoder_, self._knobs)
+        return self
+
+    def _fitted_encoder(self, X: Any, s: Any) -> Encoder:
+        """Check what ``fit`` is given, note the columns, and train."""
         method = self._method()
         unknown = parse_choice(Unknown, self.unknown, "unknown")
         self.s_column_ = s if isinstance(s, str) else None
@@ -207,26 +217,12 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if point is None:
             check_knobs(method, self._knobs)
         unit = Unit(make_seed(self.random_state), point)
-        for array in (x, codes):
-            array.flags.writeable = False
         context = FitContext(
             iterations=count_iterations(self.budget, len(x)),
             device=method.device(choose_device(self.device)),
             progress=print_progress(method.name) if self.verbose else lambda fraction, note: None,
         )
-        with one_thread():
-            (outcome,) = method.fit(TrainingRows(x, codes, info), [unit], context)
-        if isinstance(outcome, Diverged):
-            where = f" at {point.label}" if point is not None and point.values else ""
-            raise FitError(
-                f"The training of {method.name}{where} diverged: {outcome.reason}.",
-                'Try another random_state, or params={"learning_rate": ...} below its default.',
-            )
-        self.encoder_ = Encoder(method, unit, info, outcome, preprocessing)
-        self.groups_ = np.array(groups)
-        if method.shots is Shots.SINGLE and self._knobs:
-            representation_at(self.encoder_, self._knobs)
-        return self
+        return fit_encoder(method, TrainingRows(x, codes, info), unit, context, preprocessing)
 
     def transform(
         self, X: Any, *, s: Any = None, random_state: Any = None, **knobs: float

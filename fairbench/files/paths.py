@@ -13,6 +13,9 @@ FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 TAKEN_ENDINGS = ("-simulated", "-points", "-attainment")
 """Endings of leaderboard files, which names of datasets must not have."""
 
+SHIFT_MARK = "-shift-"
+"""What stands between a dataset and a column in the name of a shift, and in no other's."""
+
 MAX_NAME_LENGTH = 80
 """Of names of datasets and methods: characters."""
 

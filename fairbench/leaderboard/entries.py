@@ -78,7 +78,8 @@ def make_entry(
         origin=_origin(curves, records),
         label=next((unit.label for curve in curves for unit in curve.units if unit.label), None),
     )
-    return LeaderboardEntry(row, found.samples, found.folds)
+    units = [unit for curve in curves for unit in curve.units]
+    return LeaderboardEntry(row, found.samples, found.folds, units)
 
 
 def _official_area(

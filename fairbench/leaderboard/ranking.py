@@ -14,6 +14,7 @@ from fairbench.leaderboard.row_curves import commonest
 from fairbench.metrics.rows import DEFAULT, LeaderboardRow, RankingGroup, Variant
 from fairbench.stats.intervals import Array, Estimate, Sample, paired
 from fairbench.stats.ranks import RankOverSplits, estimate_over_splits, rank_over_splits
+from fairbench.store.records import UnitRecord
 
 LOWER = {"aufdc": True, "accuracy_y_at_leakage_10": False}
 """Columns that rows may be ranked by, and whether lower is better."""
@@ -33,6 +34,8 @@ class LeaderboardEntry:
     samples: Mapping[str, Sample] = field(default_factory=dict)
     # Columns by fold, (folds,), seeds averaged; of rows with all folds only
     folds: Mapping[str, Array] = field(default_factory=dict)
+    # Models of the row's curves, those without figures included
+    units: Sequence[UnitRecord] = ()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,18 +14,16 @@ from fairbench.api import Point
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.data.prepared import Prepared
-from fairbench.data.splits import Split
 from fairbench.data.used_columns import UsedColumns
 from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.leaderboard.build import table_name
-from fairbench.metrics.rows import DEFAULT
+from fairbench.models.commands import changed_params, command_of, params_note
 from fairbench.models.points import list_points, parse_point, resolve_point
 from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
 from fairbench.models.select import KEY_DIGITS, not_installed, select_unit
 from fairbench.models.stored_data import find_source, load_training_data, root_of
 from fairbench.registry import Registry
-from fairbench.runs.curve_points import DEFAULT_POINTS
 from fairbench.store import encoders
 from fairbench.store import files as artefacts
 from fairbench.store.encoders import Encoder
@@ -78,13 +75,12 @@ class StoredModel:
     @cached_property
     def dataset_option(self) -> str:
         """What ``fairbench run --dataset`` takes: the path of its dataset card, or its name."""
-        return find_source(self.unit, self.results)[0]
+        return find_source(self.unit, self.results).dataset
 
     @property
     def data_options(self) -> list[str]:
         """The options of ``fairbench run`` that say on which data it was trained."""
-        dataset, shift = find_source(self.unit, self.results)
-        return ["--dataset", dataset, *(["--shift", shift] if shift else [])]
+        return find_source(self.unit, self.results).options
 
     @property
     def encoder(self) -> Encoder:
@@ -153,33 +149,20 @@ class StoredModel:
     @property
     def changed_params(self) -> dict[str, Any]:
         """Its hyperparameters that differ from the defaults."""
-        if self.unit.params_label == DEFAULT:
-            return {}
-        named = {word.partition("=")[0] for word in self.unit.params_label.split(" ")}
-        return {name: value for name, value in self.unit.params.items() if name in named}
+        return changed_params(self.unit)
 
     def run_command(self) -> list[str]:
         """Return the words of a ``fairbench run`` command that trains it."""
-        unit = self.unit
-        words = ["fairbench", "run", "--methods", unit.method, *self.data_options]
-        words += ["--seed-list", str(unit.seed), "--budget", unit.budget]
-        if (folds := Split.parse(unit.split).folds) > 0:
-            words += ["--splits", str(folds)]
-        if unit.curve_points not in (None, DEFAULT_POINTS):
-            words += ["--points", str(unit.curve_points)]
-        if unit.params_label != DEFAULT:
-            words += ["--params", "params.yaml"]
-        root = self.results.location.data_root or root_of(self.results.configuration_of(unit))
-        if root is not None:
-            words += ["--data-root", str(root)]
-            words += ["--require-real-data"] if unit.data_source == "real" else []
-        return words + self.results.location.options
+        unit, location = self.unit, self.results.location
+        config = self.results.configuration_of(unit)
+        source, root = find_source(unit, self.results), location.data_root or root_of(config)
+        return [*command_of([unit], source, [config], root).words, *location.options]
 
     @property
     def params_note(self) -> str:
         """What stands in the file of hyperparameters that :meth:`run_command` names, if any."""
-        params = self.changed_params
-        return f" (params.yaml: {json.dumps({self.unit.method: params})})" if params else ""
+        note = params_note(self.unit)
+        return f" ({note})" if note else ""
 
     @property
     def has_encoder(self) -> bool:

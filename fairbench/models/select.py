@@ -14,7 +14,7 @@ from fairbench.leaderboard.select import latest
 from fairbench.models.points import list_points, parse_point
 from fairbench.models.query import ModelQuery
 from fairbench.models.results import StoredResults
-from fairbench.models.stored_data import find_source
+from fairbench.models.stored_data import Source, find_source
 from fairbench.registry import Registry
 from fairbench.store.records import PointRecord, UnitRecord
 
@@ -111,14 +111,13 @@ def _run_command(
     method: str, query: ModelQuery, fitted: Sequence[UnitRecord], results: StoredResults
 ) -> str:
     """A command that trains a method, on data that something here was trained on."""
-    dataset, shift = query.dataset or "NAME", None
+    source = Source(query.dataset or "NAME")
     names = (query.dataset, f"{query.dataset}-simulated")
     for unit in fitted:
         if query.dataset is None or table_name(unit.dataset, unit.data_source) in names:
-            dataset, shift = find_source(unit, results)
+            source = find_source(unit, results)
             break
-    words = ["fairbench", "run", "--methods", method, "--dataset", dataset]
-    words += ["--shift", shift] if shift else []
+    words = ["fairbench", "run", "--methods", method, *source.options]
     return shlex.join(words + results.location.options)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fairbench.api.dataset import Dataset
 from fairbench.data.card import is_card
@@ -58,6 +58,23 @@ def load_as_trained(dataset: type[Dataset], unit: UnitRecord, root: Path | None)
     return data
 
 
+class Source(NamedTuple):
+    """What ``--dataset`` and ``--shift`` of ``fairbench run`` take for some data.
+
+    ``known``: whether that is certain; else ``dataset`` is only the name in the records, which is
+    no option where it is that of a card or of a shift.
+    """
+
+    dataset: str
+    shift: str | None = None
+    known: bool = True
+
+    @property
+    def options(self) -> list[str]:
+        """The options."""
+        return ["--dataset", self.dataset, *(["--shift", self.shift] if self.shift else [])]
+
+
 def find_card(unit: UnitRecord, results: StoredResults) -> str | None:
     """Find the dataset card of a unit's table: one given now, or one that its run named.
 
@@ -66,21 +83,42 @@ def find_card(unit: UnitRecord, results: StoredResults) -> str | None:
     str or None
         The path; None for registered datasets, and where no card has the dataset's name.
     """
-    if unit.dataset in results.registry.datasets:
-        return None
-    named = results.configuration_of(unit).get("datasets", ())
-    cards = [text for text in (*results.location.cards, *named) if is_card(text)]
-    return next((c for c in cards if _dataset_name(c, results.registry) == unit.dataset), None)
-
-
-def find_source(unit: UnitRecord, results: StoredResults) -> tuple[str, str | None]:
-    """Return what ``--dataset`` and ``--shift`` of ``fairbench run`` take for a unit's data."""
     config = results.configuration_of(unit)
-    shift = config.get("shift") if is_shifted(unit.dataset) else None
-    for text in config.get("datasets", ()) if shift else ():
-        if _shifted_name(text, str(shift), results.registry) == unit.dataset:
-            return text, str(shift)
-    return find_card(unit, results) or unit.dataset, None
+    return _card_of(unit, config, results.registry, results.location.cards)
+
+
+def find_source(unit: UnitRecord, results: StoredResults) -> Source:
+    """Find what a unit's data are called in commands; see :func:`source_of`."""
+    config = results.configuration_of(unit)
+    return source_of(unit, config, results.registry, results.location.cards)
+
+
+def source_of(
+    unit: UnitRecord, config: Mapping[str, Any], registry: Registry, cards: Sequence[str] = ()
+) -> Source:
+    """Return what a unit's data are called in commands.
+
+    ``config``: configuration of the run that trained it, empty where unknown. ``cards``: dataset
+    cards given now.
+    """
+    named = config.get("datasets", ())
+    if is_shifted(unit.dataset):
+        shift = str(config.get("shift") or "")
+        for text in named if shift else ():
+            if _shifted_name(text, shift, registry) == unit.dataset:
+                return Source(text, shift)
+    if (card := _card_of(unit, config, registry, cards)) is not None:
+        return Source(card)
+    return Source(unit.dataset, known=unit.dataset in registry.datasets or unit.dataset in named)
+
+
+def _card_of(
+    unit: UnitRecord, config: Mapping[str, Any], registry: Registry, cards: Sequence[str]
+) -> str | None:
+    if unit.dataset in registry.datasets:
+        return None
+    texts = [text for text in (*cards, *config.get("datasets", ())) if is_card(text)]
+    return next((card for card in texts if _dataset_name(card, registry) == unit.dataset), None)
 
 
 def _shifted_name(text: str, shift: str, registry: Registry) -> str | None:

@@ -6,6 +6,7 @@ from fairbench.registry.catalogue import (
     Catalogue,
     Registry,
     column_owners,
+    taken_name,
 )
 from fairbench.registry.loading import load_registry
 from fairbench.registry.source import earlier_code, family, plugin_source, plugin_version
@@ -21,4 +22,5 @@ __all__ = [
     "load_registry",
     "plugin_source",
     "plugin_version",
+    "taken_name",
 ]

@@ -14,7 +14,7 @@ from fairbench.api.method import Method
 from fairbench.api.metric import Metric
 from fairbench.api.published import BoardFile
 from fairbench.errors import ConfigError, PluginError, UnknownNameError
-from fairbench.files.paths import TAKEN_ENDINGS
+from fairbench.files.paths import SHIFT_MARK, TAKEN_ENDINGS
 from fairbench.metrics.columns import RESERVED
 
 T = TypeVar("T")
@@ -36,6 +36,8 @@ def taken_name(kind: str, name: str) -> str | None:
     """Say why a name cannot be that of a plugin of a kind; None: it can."""
     if kind == "dataset" and name.endswith(TAKEN_ENDINGS):
         return f"files of other tables end in {' or '.join(TAKEN_ENDINGS)}"
+    if kind == "dataset" and SHIFT_MARK in name:
+        return f"names of shifts have {SHIFT_MARK} in them"
     if kind == "method" and name == "all":
         return "'all' stands for all methods"
     return None

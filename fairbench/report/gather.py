@@ -21,10 +21,13 @@ from fairbench.metrics.columns import COLUMNS, POINT_COLUMNS, PROVENANCE
 from fairbench.metrics.rows import (
     AuditorRow,
     FailureRow,
+    RankingGroup,
     TableRow,
+    Variant,
     describe_p_value,
     p_value_column,
 )
+from fairbench.models.commands import TrainingCommand, command_of_row
 from fairbench.models.reconstructions import Reconstructed, image_shape, read_reconstructions
 from fairbench.models.stored_data import Cards
 from fairbench.registry import Registry
@@ -71,7 +74,8 @@ class DatasetReport:
 
     ``edition``: which published board it is, in words; empty for results of one's own. ``about``:
     what its rows are made of, as :func:`fairbench.report.about_data.describe_data` says.
-    ``reconstructions``: of images, by the models of the results folder.
+    ``reconstructions``: of images, by the models of the results folder. ``commands`` make a row
+    again, where it is known of what data it is.
     """
 
     name: str
@@ -83,6 +87,7 @@ class DatasetReport:
     edition: str = ""
     about: tuple[tuple[str, str], ...] = ()
     reconstructions: tuple[Reconstructed, ...] = ()
+    commands: Mapping[tuple[Variant, RankingGroup], TrainingCommand] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -195,6 +200,7 @@ def _report(
                 problems=tuple(dict.fromkeys(table.problems)),
                 edition=(editions or {}).get(table.dataset, ""),
                 about=_about(table.dataset, provenance, registry),
+                commands=_commands(table, provenance, registry),
             )
             for table in tables
         ),
@@ -228,6 +234,18 @@ def _plugin_columns(metrics: Iterable[type[Metric]]) -> tuple[str, ...]:
     ]
     ends = {f"{column}_{end}" for column in found for end in ("low", "high")}
     return tuple(column for column in found if column not in ends)
+
+
+def _commands(
+    table: leaderboard.Tables, runs: Sequence[RunRecord], registry: Registry
+) -> dict[tuple[Variant, RankingGroup], TrainingCommand]:
+    """Return the commands that make rows again."""
+    configs = {run.id: run.config for run in runs}
+    found = {
+        (entry.row.variant, entry.row.group): command_of_row(entry.units, configs, registry)
+        for entry in table.entries
+    }
+    return {row: command for row, command in found.items() if command is not None}
 
 
 def _about(

@@ -109,8 +109,19 @@ def test_rows_in_different_orders_by_their_index_are_refused() -> None:
     shuffled = frame.sample(frac=1.0, random_state=0)
     aligned = quick(shuffled, series.loc[shuffled.index])
     assert aligned == quick(shuffled.to_numpy(), series.loc[shuffled.index].to_numpy())
-    # As after reset_index of one of them: another index, which says nothing of people.
-    assert quick(frame, series.set_axis(range(1, 301))) == quick(z, s)
+    # Another index, which says nothing of people
+    assert quick(frame, series.set_axis(range(300, 600))) == quick(z, s)
+
+
+def test_rows_that_are_not_all_the_same_by_their_index_are_refused() -> None:
+    z, s = people(300)
+    frame, series = pd.DataFrame(z[:-1]), pd.Series(s[1:], index=range(1, 300))
+    says = r"different rows by their index, with 298 of 299 labels.*s.to_numpy\(\)"
+    with pytest.raises(FairbenchError, match=says):
+        quick(frame, series)
+    assert quick(frame, series.to_numpy()) == quick(z[:-1], s[1:])
+    twice = series.set_axis([1, 1, *range(3, 300)])
+    assert quick(frame, twice) == quick(z[:-1], s[1:]), "no label of a row"
 
 
 def test_a_weak_leak_is_not_excluded_where_no_auditor_is_better_than_a_guess() -> None:

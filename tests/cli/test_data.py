@@ -95,6 +95,7 @@ def test_new_never_asks_without_a_terminal_and_never_overwrites(
         (["--name", "My Data"], "As in --name my-data"),
         (["--name", "adults"], "belongs to a registered dataset"),
         (["--output", "my-points.yaml"], "do not end in"),
+        (["--name", "night-shift-work"], "-shift- in them.\nAs in --name my-table"),
         (["--output", "card.txt"], "does not end in .yaml"),
     ],
 )
@@ -283,6 +284,24 @@ def test_new_sees_a_decimal_comma(fairbench_here: Call, tmp_path: Path) -> None:
     card = (tmp_path / "people.yaml").read_text()
     assert 'decimal: ","' in card
     assert "score: number" in card
+
+
+def test_new_takes_names_that_are_numbers_for_names(fairbench_here: Call, tmp_path: Path) -> None:
+    rows = "\n".join(
+        f"{'fm'[i % 2]},{i % 3},x{i % 7},{['no', 'yes'][i // 2 % 2]}" for i in range(600)
+    )
+    (tmp_path / "years.csv").write_text(f"sex,1,2021,hired\n{rows}\n")
+    words = ("data", "new", "years.csv", "--label", "hired:yes")
+    result = fairbench_here(*words, "--sensitive", "sex")
+    assert result.returncode == 0, result.stderr
+    assert "header: false" not in (tmp_path / "years.yaml").read_text()
+    (tmp_path / "rows.csv").write_text(f"f,1,x3,no\n{rows}\n")
+    result = fairbench_here("data", "new", "rows.csv", "--sensitive", "sex", "--label", "hired")
+    assert result.returncode == 2
+    says = (
+        "has no column 'sex'. The first line was taken for a row, not for names, since it holds a"
+    )
+    assert says in " ".join(result.stderr.split())
 
 
 def test_check_names_groups_with_few_rows(fairbench_here: Call, tmp_path: Path) -> None:

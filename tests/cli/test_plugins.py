@@ -150,6 +150,10 @@ def test_an_unknown_name_is_code_2_and_a_broken_plugin_is_told(fairbench: Run) -
         ("table", "dataset", "the class 'Table'"),
         ("class-var", "metric", "the class 'ClassVar'"),
         ("rank", "metric", "the column 'rank', which belongs to the leaderboard"),
+        ("my-points", "dataset", "files of other tables end in -simulated or -points"),
+        ("hiring-simulated", "dataset", "files of other tables end in"),
+        ("night-shift-work", "dataset", "names of shifts have -shift- in them"),
+        ("all", "method", "'all' stands for all methods"),
         ("accuracy-y", "metric", "the column 'accuracy_y', which belongs to the metric"),
     ],
 )

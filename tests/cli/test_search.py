@@ -157,6 +157,8 @@ def test_every_option_of_search_is_in_its_help(
     )
     for name in fixed.split():
         assert f"--{name}" in text
+    assert "<failed>" in text
+    assert "failed|all" not in text, "a search refuses --rerun all"
 
 
 @pytest.mark.slow

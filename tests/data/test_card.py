@@ -360,6 +360,7 @@ def test_a_bad_table_ends_in_one_message_and_exit_code_2(
         (CARD + "latent: many", DataError, "latent"),
         (CARD + "name: My People", DataError, "lower-case words"),
         (CARD + "name: people-simulated", DataError, "do not end in"),
+        (CARD + "name: people-shift-age", DataError, "do not have -shift- in them"),
         (CARD + f"name: {'p' * 81}", DataError, "at most 80 characters"),
         (CARD.replace("column: income", f"column: {'i' * 151}"), DataError, "rename the column"),
         (CARD + "features: {age: numeric}", DataError, "'number' or 'category'"),

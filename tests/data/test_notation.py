@@ -10,7 +10,12 @@ import pytest
 
 from fairbench.api import Role
 from fairbench.data.card_dataset import dataset_from_card
-from fairbench.data.column_values import Notation, are_dates, find_notation
+from fairbench.data.column_values import (
+    Notation,
+    are_dates,
+    find_grouped_by_points,
+    find_notation,
+)
 from fairbench.data.loading import load_dataset
 from fairbench.data.prepared import Prepared
 from fairbench.data.preprocessing import Preprocessing
@@ -156,3 +161,34 @@ def test_new_rows_with_dates_for_numbers_are_refused(tmp_path: Path) -> None:
 def test_numbers_with_a_sign_are_noticed(texts: list[str], example: str) -> None:
     assert find_notation(pd.Series(texts)) == (Notation.WITH_SIGN, example)
     assert find_notation(pd.Series([*texts, "many", "few", "none"])) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "separator", "noted"),
+    [
+        (["976", "6.438", "7.521"], ",", "6.438"),
+        (["6.438", "7.521", "-12.000"], ";", "6.438"),
+        (["6.438", "7.521"], ",", None),
+        (["0.438", "7.521", "976"], ",", None),
+        (["6.438", "7.52", "976"], ";", None),
+        (["6.438", "7.521", "9760"], ";", None),
+        (["976", "12"], ";", None),
+    ],
+)
+def test_points_that_may_separate_thousands_are_found(
+    values: list[str], separator: str, noted: str | None
+) -> None:
+    assert find_grouped_by_points(pd.Series(values), separator) == noted
+    assert find_grouped_by_points(pd.Series(values, dtype="category"), separator) == noted
+    assert find_grouped_by_points(pd.Series([float(v) for v in values]), separator) is None
+
+
+def test_a_number_that_may_be_a_thousand_times_as_large_is_noted(tmp_path: Path) -> None:
+    pay = people().assign(pay=lambda t: t.index * 3 + 800)
+    pay["pay"] = pay["pay"].map("{:,}".format).str.replace(",", ".")
+    said = "the points of the column 'pay' are read as decimal points, as in 1.001, not 1001: "
+    (note,) = load(tmp_path, pay).notes
+    assert note.startswith(said)
+    label = CARD.replace("{column: income, positive: high}", "{column: pay, above: 500}")
+    (note,) = load(tmp_path, pay, label).notes
+    assert note.startswith(said), "a label that is compared with a number is one, too"

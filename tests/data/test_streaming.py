@@ -175,6 +175,13 @@ def test_where_nothing_can_be_written_is_told_first(tmp_path: Path) -> None:
         ("1.5,m\n2.5,f\n", (",", False)),
         ("?,m,3\n2.5,f,4\n", (",", False)),  # a missing number is no name
         ("n/a,m,3\n2.5,f,4\n", (",", False)),
+        # words that are no values of their columns, above some that repeat; and no number among
+        # those below
+        ("sex,2020,2021,hired\n" + "f,high,low,no\nm,low,low,yes\n" * 3, (",", True)),
+        ("sex,2020,2021,hired\n" + "f,1.5,2.5,no\nm,2.5,3.5,yes\n" * 3, (",", True)),
+        ("cuba,39,male,no\n" + "italy,38,male,no\nitaly,50,female,no\n" * 3, (",", False)),
+        ("cuba,39,7\n" + "italy,38,6\nitaly,50,8\n" * 3, (",", False)),
+        ("anna,m,3\nmaria,f,4\nlucia,f,3\n", (",", False)),  # all words differ: names of people
         ('age;note\n33;"one,\ntwo, three\nfour"\n44;x\n' * 30, (";", True)),
         ('age\tnote\n33\t"a; b\n; c"\n', ("\t", True)),
     ],
@@ -185,6 +192,14 @@ def test_separator_and_names_are_guessed_from_whole_rows(
     path = tmp_path / "some.csv"
     path.write_text(text)
     assert sniff(path) == found
+
+
+def test_a_first_line_with_a_name_that_was_given_is_the_header(tmp_path: Path) -> None:
+    path = tmp_path / "years.csv"
+    path.write_text("sex,2020,pay\nf,low,high\nm,high,low\n")
+    assert sniff(path) == (",", False)
+    assert sniff(path, ["sex"]) == (",", True)
+    assert sniff(path, ["gender"]) == (",", False)
 
 
 def test_a_pipe_is_not_called_empty(tmp_path: Path) -> None:

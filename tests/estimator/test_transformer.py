@@ -68,7 +68,7 @@ def test_categories_may_be_text_or_categorical_and_s_of_any_type() -> None:
         (as_categories, S),
         (pa.Table.from_pandas(X), S),
         (X.astype(object), list(S)),
-        (X.set_index(np.arange(5, 305)[::-1]), pd.Series(S, dtype="category")),
+        (X.set_index(np.arange(300, 600)[::-1]), pd.Series(S, dtype="category")),
         (X, codes),
         (X, TABLE.s.astype(float)),
         (X, TABLE.s[:, None]),
@@ -78,11 +78,58 @@ def test_categories_may_be_text_or_categorical_and_s_of_any_type() -> None:
     assert list(fair.groups_) == ["1", "2", "30"]
 
 
+def test_a_fit_that_fails_leaves_the_last_one() -> None:
+    fair = small(beta=0.1).fit(X.assign(sex=S), s="sex")
+    z, encoder = fair.transform(X), fair.encoder_
+    other = X[["noise"]].assign(more=X["shifted"], other=S)
+    for bad, s, error in (
+        (other, "gone", InputError),
+        (other.to_numpy(), None, ValueError),
+        (other[["noise"]], ["left"] * 300, InputError),
+        (other[["noise"]], S[:-1], InputError),
+    ):
+        with pytest.raises(error):
+            fair.fit(bad, s=s)
+        assert fair.encoder_ is encoder
+        assert fair.s_column_ == "sex"
+        assert list(fair.feature_names_in_) == list(X.columns)
+        np.testing.assert_array_equal(fair.transform(X.assign(sex=S)), z)
+    never = small(beta=0.1)
+    with pytest.raises(InputError):
+        never.fit(X, s=S[:-1])
+    assert not hasattr(never, "n_features_in_")
+
+
+def test_categories_keep_the_order_of_an_ordered_dtype_and_of_numbers() -> None:
+    rng = np.random.default_rng(0)
+    level = pd.CategoricalDtype(["none", "low", "mid", "high"], ordered=True)
+    frame = pd.DataFrame(
+        {
+            "level": pd.Series(rng.choice(["high", "mid", "low"], 300), dtype=level),
+            "month": pd.Series(rng.integers(1, 13, 300), dtype="category"),
+            "plain": pd.Series(rng.choice(["low", "mid", "high"], 300), dtype="category"),
+        }
+    )
+    fair = small(beta=0.1).fit(frame, s=S)
+    preprocessing = fair.encoder_.preprocessing
+    assert preprocessing is not None
+    held = [feature.categories for feature in preprocessing.features]
+    assert held[0] == ("low", "mid", "high"), "those that occur, in their order"
+    assert held[1] == tuple(str(month) for month in range(1, 13))
+    assert held[2] == ("high", "low", "mid")
+    codes = preprocessing.apply(frame, where="X")[0] * preprocessing.scale + preprocessing.mean
+    np.testing.assert_allclose(codes[:, 0], frame["level"].cat.codes - 1, atol=1e-5)
+    np.testing.assert_allclose(codes[:, 1], frame["month"].astype(int) - 1, atol=1e-5)
+    as_text = fair.transform(frame.astype({"level": str, "month": str}))
+    np.testing.assert_array_equal(as_text, fair.transform(frame))
+
+
 @pytest.mark.parametrize(
     ("s", "message"),
     [
         (None, r"needs the sensitive attribute: fit\(X, s=...\)"),
         (pd.Series(S).sample(frac=1.0), "X and s have the same index, but in different orders"),
+        (pd.Series(S, range(9, 309)), r"X and s have different rows.*291 of 300 labels in both"),
         (S[:-1], "X has 300 rows and s has 299"),
         (["left", np.nan, "right"] * 100, r"s, row 2: it has no value \(100 such rows\)"),
         (pd.Series(["left", None, "right"] * 100), "s, row 2: it has no value"),
@@ -148,6 +195,14 @@ def test_values_unseen_in_fit_are_told_or_replaced() -> None:
         by_array.transform(gaps)
     with pytest.warns(UserWarning, match="x0: 1"):
         by_array.set_params(unknown="common").transform(gaps)
+
+
+@pytest.mark.parametrize("unknown", ["refuse", "common"])
+def test_what_replaces_values_is_told_only_where_it_helps(unknown: str) -> None:
+    fair = FairRepresentation("leace", unknown=unknown).fit(X, s=S)
+    with pytest.raises(InputError, match=r"row 3: .*'many', which is not a finite number") as error:
+        fair.transform(X.assign(noise=[*X["noise"][:2], "many", *X["noise"][3:]]))
+    assert error.value.hint == "Correct it, or leave the row out."
 
 
 def test_values_of_columns_that_are_not_read_are_not_looked_at() -> None:
@@ -400,8 +455,9 @@ def test_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_text_that_is_no_category_is_warned_of(written: list[str], says: str) -> None:
-    with pytest.warns(UserWarning, match=says):
+    with pytest.warns(UserWarning, match=says) as warned:
         FairRepresentation("leace").fit(X.assign(pay=written), s=S)
+    assert {warning.filename for warning in warned} == {__file__}, "the line that calls fit"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         FairRepresentation("leace").fit(X.assign(pay=pd.Categorical(["1", "2", "3"] * 100)), s=S)

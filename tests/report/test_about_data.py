@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -100,5 +101,7 @@ def test_model_card_and_page_name_what_they_are_of(tmp_path: Path) -> None:
     shown = page(gather(store, REGISTRY))
     for said in ("Table: people.csv.", "Sensitive columns: sex.", "Missing values: rows with any"):
         assert said in shown, said
+    again = f"fairbench run --methods sofair --dataset {path} --seed-list 0 --budget quick"
+    assert again in re.sub("</?span>", "", shown), "a card is run by its path"
     path.unlink()
     assert "Table: people.csv" not in page(gather(store, REGISTRY))

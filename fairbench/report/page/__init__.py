@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
@@ -19,7 +20,7 @@ from typing import Any
 from fairbench.report.format import format_figure
 from fairbench.report.gather import Report
 from fairbench.report.headings import HEADINGS, PAGE, PAGE_COST, headed
-from fairbench.report.page.board import MAX_LIT, address, command_of, families, in_order, name_rows
+from fairbench.report.page.board import MAX_LIT, address, families, in_order, name_rows
 from fairbench.report.page.colours import colour_rules
 from fairbench.report.page.columns import (
     DIRECTIONS,
@@ -81,7 +82,7 @@ def page(report: Report) -> str:
         numeric=is_numeric,
         most_lit=MAX_LIT,
         order_of=lambda panel: order_of(panel, directions),
-        command=command_of,
+        join=shlex.join,
         families=families(report.datasets, report.identities),
         methods=report.methods,
         tests=lambda panel: describe_tests(panel.ranked),

@@ -1,13 +1,11 @@
-"""Rows of a board: their order, names and families, which are in colour, how each is made again."""
+"""Rows of a board: their order, names and families, which are in colour."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from fairbench.data.shift import base_of
-from fairbench.metrics.rows import DEFAULT, LeaderboardRow, RankingGroup, Variant
+from fairbench.metrics.rows import LeaderboardRow, RankingGroup, Variant
 from fairbench.report.gather import DatasetReport
 from fairbench.report.identity import Identities
 from fairbench.report.panels import Panel
@@ -70,33 +68,6 @@ def lit_rows(panel: Panel) -> list[LeaderboardRow]:
         if "baseline" not in row.tags.split():
             best.setdefault(panel.identities.family(row.method), row)
     return [*list(best.values())[:_FAMILIES], *tested]
-
-
-def command_of(row: LeaderboardRow) -> str:
-    """Return the command that makes a row again.
-
-    Hyperparameters that are no defaults are to stand in a file ``METHOD.yaml``.
-    """
-    dataset, shift = base_of(row.dataset)
-    words = ["fairbench", "run", "--methods", row.method, "--dataset", dataset]
-    if shift:
-        words += ["--shift", shift]
-    if row.budget != "full":
-        words += ["--budget", row.budget]
-    folds = 1
-    if row.splits.endswith("folds"):
-        folds = int(row.splits.split()[-2])
-        words += ["--splits", str(folds)]
-    if row.seeds > 1:
-        words += ["--seeds", str(row.seeds)]
-    of_a_curve = round((row.points + row.points_missing) / (folds * max(row.seeds, 1)))
-    if of_a_curve > 1:
-        words += ["--points", str(of_a_curve)]
-    if row.params != DEFAULT:
-        words += ["--params", f"{row.method}.yaml"]
-    if row.label:
-        words += ["--label", row.label]
-    return shlex.join(words)
 
 
 def address(text: str) -> str:
