@@ -287,19 +287,24 @@ def stacks(
     stacked = []
     for members in groups.values():
         gpus = memory if members[0].method.uses_gpu else ()
-        most = largest_stack(
-            members[0].method.device(device),
-            image=members[0].data.info.architecture.image is not None,
-            bytes_per_unit=bytes_of_models(members[:1]),
-            data_bytes=bytes_of_rows(members[0].data),
-            free_bytes=min((free for free, _ in gpus), default=None),
-            models_per_unit=members[0].workload.models_per_unit,
-        )
         start = 0
-        for size in spread(len(members), most, len(gpus)):
+        for size in spread(len(members), most_in_stack(members[0], device, memory), len(gpus)):
             stacked.append(members[start : start + size])
             start += size
     return stacked
+
+
+def most_in_stack(planned: PlannedUnit, device: str, memory: Sequence[tuple[float, float]]) -> int:
+    """Return how many units like this one can train together."""
+    gpus = memory if planned.method.uses_gpu else ()
+    return largest_stack(
+        planned.method.device(device),
+        image=planned.data.info.architecture.image is not None,
+        bytes_per_unit=bytes_of_models([planned]),
+        data_bytes=bytes_of_rows(planned.data),
+        free_bytes=min((free for free, _ in gpus), default=None),
+        models_per_unit=planned.workload.models_per_unit,
+    )
 
 
 def bytes_of_models(stack: Sequence[PlannedUnit]) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from fairbench.api import Coding, Track
 from fairbench.config import Rerun, RunConfig
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
-from fairbench.runs.plan import Plan, PlannedUnit, stacks
+from fairbench.runs.plan import Plan, PlannedUnit, most_in_stack, stacks
 from fairbench.store import files
 from fairbench.store.database import Store, now
 from fairbench.store.records import UnitRecord
@@ -108,20 +108,29 @@ class UnitLedger:
         """Stacks as recorded by an interrupted run, so that a resumed one is bitwise the same.
 
         Where one model is needed because its file is damaged, its whole stack trains again: sums in
-        floating point depend on what a model is stacked with.
+        floating point depend on what a model is stacked with. A stack that is too large for this
+        device is divided as if it were new, and one that ran out of memory into halves.
         """
         recorded: dict[str, list[PlannedUnit]] = {}
         fresh = []
         for planned in to_fit:
             unit = self.records.get(planned.key)
             packing = unit.packing if unit else None
-            if unit and packing and not unit.status.is_failure and self._knows(packing):
-                recorded["\x1f".join(packing)] = [self.by_key[key] for key in packing]
-            elif packing:
-                recorded.setdefault("\x1f".join(packing), []).append(planned)
-            else:
+            if not packing or len(packing) > most_in_stack(planned, device, memory):
                 fresh.append(planned)
-        return [*recorded.values(), *stacks(fresh, device, memory)]
+            elif unit and not unit.status.is_failure and self._knows(packing):
+                recorded["\x1f".join(packing)] = [self.by_key[key] for key in packing]
+            else:
+                recorded.setdefault("\x1f".join(packing), []).append(planned)
+        parts = (part for stack in recorded.values() for part in self._that_fit(stack))
+        return [*parts, *stacks(fresh, device, memory)]
+
+    def _that_fit(self, stack: Sequence[PlannedUnit]) -> list[list[PlannedUnit]]:
+        units = [self.records.get(planned.key) for planned in stack]
+        if not any(unit is not None and unit.status is Status.OOM for unit in units):
+            return [list(stack)]
+        half = (len(stack) + 1) // 2
+        return [list(part) for part in (stack[:half], stack[half:]) if part]
 
     def _knows(self, packing: Sequence[str]) -> bool:
         """Whether all of a stack is of this request, and none of it failed."""

@@ -88,6 +88,7 @@ class RecordedSteps(Steps):
                     f"{_first_line(error)}. It is trained step by step, which takes longer.",
                     stacklevel=2,
                 )
+                self._draws.given_anew()  # what was drawn for the recording is this step's
                 return update()
         replay, losses = self._recorded[resting]
         replay()
@@ -128,6 +129,10 @@ class PlacedStreams(Streams):
         for key, places in self._places.items():
             for place in places:
                 place.copy_(self._draw(key))
+        self.given_anew()
+
+    def given_anew(self) -> None:
+        """Give the draws of this step once more, from the first."""
         self._given.clear()
 
     def generators(self, use: str) -> list[torch.Generator]:

@@ -13,6 +13,7 @@ from fairbench.runs.plan import Plan, make_budget, units_of
 from fairbench.runs.unit_ledger import UnitLedger
 from fairbench.store.database import Store
 from fairbench.store.status import Status
+from fairbench.training.stack_size import LARGEST_STACK
 from tests.search.bench import Bowl
 
 StacksOf = Callable[..., list[list[int]]]
@@ -22,7 +23,8 @@ StacksOf = Callable[..., list[list[int]]]
 def stacks_of(prepared: Prepared, tmp_path: Path) -> StacksOf:
     """The stacks of four units, two seeds at two points each; units are named by their number.
 
-    ``recorded``: the stacks of an interrupted run. ``failed``: units that failed in it.
+    ``recorded``: the stacks of an interrupted run. ``failed``: units that failed in it, by
+    ``status``.
     ``requested``: how many of the four this run is of.
     """
     config = RunConfig(
@@ -37,15 +39,16 @@ def stacks_of(prepared: Prepared, tmp_path: Path) -> StacksOf:
         *,
         recorded: Sequence[Sequence[int]],
         failed: Collection[int] = (),
+        status: Status = Status.FAILED,
         requested: int = 4,
     ) -> list[list[int]]:
         store = Store.in_folder(tmp_path)
         for stack in recorded:
             packing = [units[place].key for place in stack]
             for place in stack:
-                status = Status.FAILED if place in failed else Status.RUNNING
+                was = status if place in failed else Status.RUNNING
                 record = units[place].record("interrupted")
-                store.put([record.replace(packing=packing, status=status)])
+                store.put([record.replace(packing=packing, status=was)])
         plan, audits = Plan(units[:requested]), AuditLedger(store, (), retry=False)
         ledger = UnitLedger(plan, store, audits, config, run="resumed", trial=False)
         made = ledger.stacks([units[place] for place in to_fit], "cpu", ())
@@ -76,6 +79,21 @@ def test_of_a_stack_with_a_failure_only_what_is_needed_trains_again(stacks_of: S
     recorded = [[0, 2], [3, 1]]
     assert stacks_of([0], recorded=recorded, failed={2}) == [[0]]
     assert stacks_of([0, 2, 3], recorded=recorded, failed={2}) == [[0, 2], [3, 1]]
+
+
+def test_a_stack_that_ran_out_of_memory_trains_in_halves(stacks_of: StacksOf) -> None:
+    recorded = [[0, 2, 3], [1]]
+    found = stacks_of([0, 1, 2, 3], recorded=recorded, failed={0, 2, 3}, status=Status.OOM)
+    assert found == [[0, 2], [3], [1]]
+
+
+@pytest.mark.parametrize("failed", [(), (0, 1, 2, 3)])
+def test_a_stack_of_a_larger_device_is_divided_anew(
+    failed: Collection[int], stacks_of: StacksOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LARGEST_STACK, "cpu", 2)
+    found = stacks_of([0, 1, 2, 3], recorded=[[0, 1, 2, 3]], failed=failed)
+    assert found == [[0, 1], [2, 3]]
 
 
 def test_so_it_does_of_a_stack_that_is_not_all_of_this_request(stacks_of: StacksOf) -> None:

@@ -105,22 +105,39 @@ def test_each_kind_of_step_is_recorded_once() -> None:
 
 
 def test_what_cannot_be_recorded_is_trained_step_by_step() -> None:
-    def refuse(step: Callable[[], Losses]) -> tuple[Callable[[], object], Losses]:
-        raise RuntimeError("operation not permitted when stream is capturing\nmore")
+    class Asking(Auto):
+        """Has drawn by the time that it does what cannot be recorded."""
 
-    trained = []
+        recording = False
+
+        def losses(self, batch: Batch) -> Losses:
+            batch.streams.normal("more", 2)
+            if self.recording:
+                raise RuntimeError("operation not permitted when stream is capturing\nmore")
+            return super().losses(batch)
+
+    def refuse(step: Callable[[], Losses]) -> tuple[Callable[[], object], Losses]:
+        model.recording = True
+        try:
+            return (lambda: None), step()
+        finally:
+            model.recording = False
+
+    trained, drawn = [], []
     for more in ({}, {"record": refuse}):
         streams = Streams([1])
-        model = Auto(streams)
+        model = Asking(streams)
         kind: Any = RecordedSteps if more else Steps
         steps = kind(model, X, S, 2, SCHEDULE, streams, **more)
         with warnings.catch_warnings(record=True) as told:
             for step in range(STEPS):
                 steps.take(step)
         trained.append(list(model.parameters()))
+        drawn.append(streams.normal("more", 2))
+    assert torch.equal(*drawn)
     assert [str(one.message) for one in told] == [
-        "Auto is recordable, but a step cannot be recorded: operation not permitted when stream is "
-        "capturing. It is trained step by step, which takes longer."
+        "Asking is recordable, but a step cannot be recorded: operation not permitted when stream "
+        "is capturing. It is trained step by step, which takes longer."
     ]
     for one, other in zip(*trained, strict=True):
         torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-5)
