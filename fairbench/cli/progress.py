@@ -310,7 +310,8 @@ class TrialDisplay:
         if done % config.parallel:
             return ""
         spent = time.monotonic() - self._started
-        left = spent / self._fresh * (config.most_trials - done)
+        more = 0 if self.search.exhausted else config.most_trials - done
+        left = spent / self._fresh * more
         fresh = sum(one.seconds for one in self.search.trials if not one.replayed)
         # Seconds for one of work; unknown where nothing was measured, or next to nothing.
         wall = spent / fresh if fresh > 1 else 1 / self.search.workers

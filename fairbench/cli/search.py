@@ -190,6 +190,9 @@ def run_search(search: Search) -> None:
     )
     display = TrialDisplay(search)
     search.run(display.watch, display.report)
+    if search.exhausted:
+        trials = format_count(len(search.trials), "trial")
+        err.print(f"The search ended after {trials}: {search.exhausted}.", markup=False)
 
 
 def show_space(search: Search) -> None:
@@ -199,7 +202,9 @@ def show_space(search: Search) -> None:
     out.print(f"search {search.method.name} on {search.data.info.name}:", markup=False)
     show_columns(["hyperparameter", "default", "searched"], rows, words=3)
     one = trial_seconds(search, search.budget)
-    total = min(search.config.most_trials * one, search.config.work or math.inf)
+    # A setting that is drawn again costs nothing.
+    most = min(search.config.most_trials, search.settings or math.inf)
+    total = min(most * one, search.config.work or math.inf)
     text = f"{_length(search.config)}, of about {format_seconds(one)} of work each"
     if search.config.finalists:
         final = trial_seconds(search, search.final_budget)

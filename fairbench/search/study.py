@@ -36,7 +36,7 @@ from fairbench.runs.plan import (
 )
 from fairbench.runs.training import TrainingRun
 from fairbench.search.sampler import make_sampler, make_study
-from fairbench.search.space import held_params, search_space, shortened
+from fairbench.search.space import count_settings, held_params, search_space, shortened
 from fairbench.search.trials import (
     RunningTrial,
     Trial,
@@ -56,6 +56,11 @@ the best parameters is of other models than those that were chosen, partly by ch
 
 COST_POINTS = 16
 """Points of the curve whose training is the objective ``cost``."""
+
+REPEATS = 20
+"""Trials in a row that repeat earlier ones, after which a search ends: they cost nothing, so that
+with ``work`` it would go on as if there were more to find.
+"""
 
 Watch = Callable[[Sequence[Job]], AbstractContextManager[Callable[[Event], None]]]
 """Shows what becomes of some jobs."""
@@ -91,6 +96,7 @@ class Search:
         self.method = registry.methods[registry.methods.resolve(config.run.methods[0])]
         self.held = held_params(config.run.params, self.method, registry)
         self.space = search_space(self.method, self.held)
+        self.settings = count_settings(self.space)
         reason = ask(
             self.method, params_on(self.method, self.held, self.data.info), self.data.info
         ).refusal
@@ -100,6 +106,7 @@ class Search:
         self.final_budget = make_budget(config.final_budget, self.data)
         self.trials: list[Trial] = []
         self.finals: list[Trial] = []
+        self._counted: set[str] = set()
         self.study = make_study(config)
         self.defaults = self._enqueue_defaults()
         self._executor: Executor | None = None
@@ -173,9 +180,19 @@ class Search:
         """What all trials so far took, on one core."""
         return sum(trial.seconds for trial in self.trials)
 
+    @property
+    def exhausted(self) -> str | None:
+        """Why more trials would bring nothing new; None: they may."""
+        tried = [repr(trial.params) for trial in self.trials]
+        if self.settings is not None and len(set(tried)) >= self.settings:
+            return f"every setting of the search space ({self.settings}) has been tried"
+        if tried and set(tried[-REPEATS:]) <= set(tried[:-REPEATS]):
+            return f"the last {REPEATS} trials repeated earlier ones"
+        return None
+
     def _next_batch(self) -> int:
         """Return how many trials start next; 0: the search has ended."""
-        if self.config.work is not None and self.seconds >= self.config.work:
+        if self.exhausted or (self.config.work is not None and self.seconds >= self.config.work):
             return 0
         return min(self.config.parallel, self.config.most_trials - len(self.trials))
 
@@ -282,7 +299,11 @@ class Search:
     def _take(
         self, trial: RunningTrial, measured: TrialMeasurements, reference: Mapping[str, float]
     ) -> None:
-        trial.seconds += measured.seconds
+        # Trials may share a setting, in a small space: its models are trained once.
+        trial.seconds += sum(
+            seconds for key, seconds in measured.seconds.items() if key not in self._counted
+        )
+        self._counted |= measured.seconds.keys()
         trial.points += len(measured.points)
         if measured.problem is None and measured.pending:
             # Whatever the sampler learnt now would make this search another one.
