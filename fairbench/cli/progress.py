@@ -319,7 +319,7 @@ class TrialDisplay:
             left = min(left, max(wall * (config.work - self.search.seconds), 0.0))
         if config.finalists:
             final = trial_seconds(self.search, self.search.final_budget)
-            left += wall * config.finalists * final
+            left += wall * self.search.most_finalists * final
         return f"  about {format_seconds(left)} left" if left > 0 else ""
 
 

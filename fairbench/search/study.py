@@ -127,6 +127,13 @@ class Search:
         return next(iter(_by_area(self.finals) or _by_area(self.trials)), None)
 
     @property
+    def trial_of_defaults(self) -> Trial | None:
+        """What the best is compared with: the defaults in the same budget; None: not complete."""
+        alike = self.finals if self.best is not None and self.best.final else self.trials
+        complete = (trial for trial in alike if trial.number == 0 and trial.values)
+        return next(complete, None) if self.defaults else None
+
+    @property
     def front(self) -> list[Trial]:
         """Complete trials that no other beats in all objectives, by their area."""
         numbers = {trial.number for trial in self.study.best_trials}
@@ -169,11 +176,23 @@ class Search:
                 report(final)
 
     def _finalists(self) -> list[Trial]:
-        """The best trials, each set of hyperparameters once."""
+        """The best trials, each set of hyperparameters once, and the defaults beside them.
+
+        With a longer training the defaults may be better than what was better with a short one.
+        """
         distinct: dict[str, Trial] = {}
         for trial in _by_area(self.trials):
             distinct.setdefault(repr(trial.params), trial)
-        return list(distinct.values())[: self.config.finalists]
+        best = list(distinct.values())[: self.config.finalists]
+        if best and self.defaults and all(trial.number for trial in best):
+            # First: of equals, the defaults are the result.
+            return [self.trials[0], *best]
+        return best
+
+    @property
+    def most_finalists(self) -> int:
+        """How many trials are trained once more at most: the defaults come beside the best."""
+        return self.config.finalists + self.defaults if self.config.finalists else 0
 
     @property
     def seconds(self) -> float:
@@ -197,7 +216,7 @@ class Search:
         return min(self.config.parallel, self.config.most_trials - len(self.trials))
 
     def _enqueue_defaults(self) -> bool:
-        """Make the defaults trial 0, where they lie in the space: nothing tuned is worse."""
+        """Make the defaults trial 0, where they lie in the space: what is found is no worse."""
         import optuna
 
         params = params_on(self.method, self.held, self.data.info)
