@@ -260,8 +260,9 @@ class SearchConfig(BaseModel):
     seed : int
         Sampler seed.
     finalists : int
-        Best trials whose hyperparameters are trained once more, with ``final_budget`` and beyond
-        ``work``: the best of these on the validation set is the result. 0: that of the trials.
+        Best trials whose hyperparameters are trained once more beside the defaults, with
+        ``final_budget`` and beyond ``work``: the best of these on the validation set is the result.
+        0: that of the trials.
     final_budget : str or int
         Budget of the finalists.
     """

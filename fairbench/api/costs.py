@@ -10,7 +10,8 @@ COSTS = {
     "milliseconds_per_step": "milliseconds per step of the whole stack",
     "milliseconds_per_model_step": "milliseconds per step and model of the stack",
     "encode_seconds": "wall time of encoding the audit roles, all points",
-    "processor_seconds": "time of processor cores for training and encoding; wall time on a GPU",
+    "processor_seconds": "time of processor cores for training and encoding, attempts that failed "
+    "before included; wall time on a GPU",
     "audit_seconds": "wall time of auditing and measuring, all points",
     "trainable_parameters": "trainable parameters of one model",
     "flops": "floating-point operations of training one model: 6 per multiply-add, row, step",
@@ -22,4 +23,7 @@ COSTS = {
 
 
 EARLIER_SECONDS = "earlier_seconds"
-"""Reported by a fit that continued from a checkpoint; it becomes part of the times above."""
+"""Reported by a fit that continued from a checkpoint; it becomes part of the times above.
+
+The costs of a result have it too, this model's share; the store does not.
+"""

@@ -310,7 +310,8 @@ class TrialDisplay:
         if done % config.parallel:
             return ""
         spent = time.monotonic() - self._started
-        left = spent / self._fresh * (config.most_trials - done)
+        more = 0 if self.search.exhausted else config.most_trials - done
+        left = spent / self._fresh * more
         fresh = sum(one.seconds for one in self.search.trials if not one.replayed)
         # Seconds for one of work; unknown where nothing was measured, or next to nothing.
         wall = spent / fresh if fresh > 1 else 1 / self.search.workers
@@ -318,7 +319,7 @@ class TrialDisplay:
             left = min(left, max(wall * (config.work - self.search.seconds), 0.0))
         if config.finalists:
             final = trial_seconds(self.search, self.search.final_budget)
-            left += wall * config.finalists * final
+            left += wall * self.search.most_finalists * final
         return f"  about {format_seconds(left)} left" if left > 0 else ""
 
 

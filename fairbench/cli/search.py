@@ -82,15 +82,16 @@ def search_command(
         typer.Option(
             metavar="N",
             help="Number of splits per trial, 2 to 20: the area is the mean over their validation "
-            "sets [default: the official split].",
+            "sets. With 2, half of the rows are test rows: trials train on fewer rows than with 5 "
+            "[default: the official split].",
         ),
     ] = None,
     budget: options.BudgetOption = None,
     finalists: Annotated[
         int | None,
         typer.Option(
-            help="Best trials that are trained once more, with --final-budget and beyond --work; "
-            "the best of these is the result [default: 0]."
+            help="Best trials that are trained once more, beside the defaults, with --final-budget "
+            "and beyond --work; the best of these is the result [default: 0]."
         ),
     ] = None,
     final_budget: Annotated[
@@ -186,12 +187,15 @@ def run_search(search: Search) -> None:
     err.print(
         f"search: {search.method.name} on {search.data.info.name}, {_length(config)}, "
         f"{config.parallel} at a time, {' and '.join(each)} each"
-        f"{', ' + _finalists(config) if config.finalists else ''}; on the "
+        f"{', ' + _finalists(search) if config.finalists else ''}; on the "
         f"validation set{'s' if len(search.splits) > 1 else ''}",
         markup=False,
     )
     display = TrialDisplay(search)
     search.run(display.watch, display.report)
+    if search.exhausted:
+        trials = format_count(len(search.trials), "trial")
+        err.print(f"The search ended after {trials}: {search.exhausted}.", markup=False)
 
 
 def show_space(search: Search) -> None:
@@ -201,12 +205,14 @@ def show_space(search: Search) -> None:
     out.print(f"search {search.method.name} on {search.data.info.name}:", markup=False)
     show_columns(["hyperparameter", "default", "searched"], rows, words=3)
     one = trial_seconds(search, search.budget)
-    total = min(search.config.most_trials * one, search.config.work or math.inf)
+    # A setting that is drawn again costs nothing.
+    most = min(search.config.most_trials, search.settings or math.inf)
+    total = min(most * one, search.config.work or math.inf)
     text = f"{_length(search.config)}, of about {format_seconds(one)} of work each"
     if search.config.finalists:
         final = trial_seconds(search, search.final_budget)
-        total += search.config.finalists * final
-        text += f", {_finalists(search.config)}, of about {format_seconds(final)} each"
+        total += search.most_finalists * final
+        text += f", {_finalists(search)}, of about {format_seconds(final)} each"
     out.print(
         f"{text}: about {format_seconds(total / search.workers)} on "
         f"{format_count(search.workers, 'worker')}, less what is in the store.",
@@ -222,9 +228,11 @@ def _length(config: SearchConfig) -> str:
     return f"as many trials as fit into {work}, at most {config.most_trials:,}"
 
 
-def _finalists(config: SearchConfig) -> str:
+def _finalists(search: Search) -> str:
     """Say what follows the trials."""
-    return f"then {config.finalists} finalists with budget {config.final_budget}"
+    best = format_count(search.config.finalists, "finalist")
+    defaults = " and the defaults" if search.defaults else ""
+    return f"then {best}{defaults} with budget {search.config.final_budget}"
 
 
 def _range(distribution: Any) -> str:
@@ -293,14 +301,13 @@ def _show_how_to_use(config: SearchConfig, file: Path) -> None:
 def _show_best(search: Search) -> None:
     best = search.best
     assert best is not None
-    # Of finalists, the defaults' area is known where they are among them.
-    first = next((trial for trial in search.finals or search.trials if trial.number == 0), None)
+    first = search.trial_of_defaults
     default = params_on(search.method, search.held, search.data.info).model_dump(mode="json")
     rows = [
         [
             "aufdc on the validation set",
             spell_value(best.values[0]),
-            spell_value(first.values[0]) if search.defaults and first and first.values else "-",
+            spell_value(first.values[0]) if first is not None else "-",
         ]
     ]
     rows += [[name, str(value), str(default[name])] for name, value in best.params.items()]

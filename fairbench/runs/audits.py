@@ -110,7 +110,17 @@ class AuditLedger:
         self._pending: dict[str, PointRecord | ReferenceRecord] = {}
         self._again: dict[str, str | None] = {}
         self._soft: dict[str, SharedLabels] = {}
+        self._failed_seconds = self._stored_failed_seconds()
         self._seconds: dict[tuple[str, str, str | None], float] = {}
+
+    def _stored_failed_seconds(self) -> dict[str, float]:
+        """Seconds of earlier attempts here that gave nothing, by point."""
+        return {
+            point.key: point.processor_seconds
+            for status in set(self._points.values()) - {Status.DONE}
+            for point in self.store.records(PointRecord, status=status.value)
+            if point.processor_seconds is not None and point.origin is None
+        }
 
     def failures(self, target: AuditTarget) -> list[PointRecord]:
         """Points whose audit by the present auditors failed."""
@@ -280,6 +290,7 @@ class AuditLedger:
             audit=target.config.preset.value,
             audit_config=target.config.as_dict(),
             audit_version=AUDIT_VERSION,
+            processor_seconds=self._failed_seconds.get(missing.key),
         )
 
     def finish(self, results: Sequence[Measurement]) -> None:
@@ -296,7 +307,9 @@ class AuditLedger:
             pending = pending.replace(
                 auditors=tuple(result.auditors),
                 error=" ".join(result.faults) or None,
-                processor_seconds=result.processor_seconds,
+                processor_seconds=_sum_of_known(
+                    pending.processor_seconds, result.processor_seconds
+                ),
             )
         return pending.replace(
             status=Status.DONE,
@@ -313,8 +326,10 @@ class AuditLedger:
         figures stand.
         """
         job = event.job
-        if isinstance(job, AuditJob) and len(job.keys) > 1:
-            return self._one_by_one(job)
+        if isinstance(job, AuditJob):
+            self._add_failed_seconds(job, event.seconds)
+            if len(job.keys) > 1:
+                return self._one_by_one(job)
         self.store.put(
             self._pending[key].replace(
                 status=event.status, error=event.error, traceback=event.traceback, finished=now()
@@ -324,6 +339,13 @@ class AuditLedger:
         )
         return []
 
+    def _add_failed_seconds(self, job: AuditJob, seconds: float) -> None:
+        """Add what a job took that gave nothing: searches count it; more than that is not known."""
+        for key in job.keys:
+            spent = self._failed_seconds.get(key, 0.0) + seconds / len(job.keys)
+            self._failed_seconds[key] = spent
+            self._pending[key] = self._pending[key].replace(processor_seconds=spent)
+
     def _one_by_one(self, job: AuditJob) -> list[Job]:
         target = self._targets[job.keys[0]]
         points = [
@@ -332,3 +354,9 @@ class AuditLedger:
         ]
         assert isinstance(job.arrays, StoredArrays)
         return [alone for point in points for alone in self.jobs(target, [point], job.arrays)]
+
+
+def _sum_of_known(*seconds: float | None) -> float | None:
+    """The sum of what is known; None: nothing is."""
+    known = [each for each in seconds if each is not None]
+    return sum(known) if known else None

@@ -102,6 +102,8 @@ def stack_costs(
         **{name: value for name, value in reported.items() if name != EARLIER_SECONDS},
         **meter.peaks(),
     }
+    if earlier:
+        costs[EARLIER_SECONDS] = earlier / units
     if reported.get("steps"):
         costs["milliseconds_per_step"] = 1e3 * seconds * again / reported["steps"]
         costs["milliseconds_per_model_step"] = (
@@ -110,6 +112,24 @@ def stack_costs(
     if meter.energy_j is not None and not earlier:  # of the part before nothing is known
         costs["energy_joules"] = meter.energy_j / units
     return costs
+
+
+def processor_seconds(costs: Mapping[str, float]) -> float:
+    """Return the time of cores that training and encoding took; older stores have wall time."""
+    wall = costs.get("train_seconds", 0.0) + costs.get("encode_seconds", 0.0)
+    return costs.get("processor_seconds", wall)
+
+
+def with_earlier_attempts(costs: Mapping[str, float], before: float) -> dict[str, float]:
+    """Costs of a model with the processor seconds of attempts ``before``.
+
+    An attempt that went on from a checkpoint of theirs has that part of their time in its own.
+    """
+    total = dict(costs)
+    more = before - total.pop(EARLIER_SECONDS, 0.0)
+    if more > 0:
+        total["processor_seconds"] = processor_seconds(total) + more
+    return total
 
 
 def model_costs(

@@ -342,7 +342,7 @@ class TrainingRun(JobSource):
             error=None if result.not_stored is None else f"encoder not kept: {result.not_stored}",
             traceback=None,
             read_points=tuple(ReadPoint(p.label, dict(p.values)) for p in result.points),
-            costs=dict(result.costs),
+            costs=self.units.total_costs(result.key, result.costs),
             hardware=dict(result.hardware),
             versions=dict(result.versions),
             artefact=files.save(self.config.results, result.arrays),

@@ -9,6 +9,7 @@ import numpy as np
 from fairbench.api import Coding, Track
 from fairbench.config import Rerun, RunConfig
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
+from fairbench.runs.cost import processor_seconds, with_earlier_attempts
 from fairbench.runs.plan import Plan, PlannedUnit, most_in_stack, stacks
 from fairbench.store import files
 from fairbench.store.database import Store, now
@@ -151,13 +152,32 @@ class UnitLedger:
         ]
         for planned, packing in stacked:
             old = self.records.get(planned.key)
-            record = planned.record(self._owner(old)).replace(packing=list(packing))
+            record = planned.record(self._owner(old)).replace(
+                packing=list(packing), costs=self._spent_before(old)
+            )
             if old is not None and old.done:
                 self._earlier[planned.key] = old
             else:
                 new.append(record)
             self.records[planned.key] = record
         self.store.add(new)
+
+    def _spent_before(self, old: UnitRecord | None) -> dict[str, float] | None:
+        """Costs of earlier attempts at a unit that is tried again: searches count them too.
+
+        A model that is trained anew for another reason costs what its last training did.
+        """
+        if old is None or old.origin is not None:
+            return None
+        if old.done and self.rerun is not Rerun.FAILED:
+            return None
+        seconds = processor_seconds(old.costs or {})
+        return {"processor_seconds": seconds} if seconds else None
+
+    def total_costs(self, key: str, costs: Mapping[str, float]) -> dict[str, float]:
+        """Costs of an attempt at a unit, with the time of those before it."""
+        before = processor_seconds(self.records[key].costs or {})
+        return with_earlier_attempts(costs, before)
 
     def write_running(self, planned: Sequence[PlannedUnit]) -> None:
         """Write that units are being trained."""
@@ -186,7 +206,7 @@ class UnitLedger:
     ) -> list[UnitRecord]:
         """The record of a unit that gave nothing, unless an earlier result of it stands.
 
-        ``costs``: what was spent on it.
+        ``costs``: what was spent on it this time.
         """
         if planned.key in self._earlier:
             self.records[planned.key] = self._earlier[planned.key]
@@ -195,7 +215,7 @@ class UnitLedger:
             status=status,
             error=error,
             traceback=traceback,
-            costs=dict(costs) or None,
+            costs=self.total_costs(planned.key, costs) or None,
             finished=now(),
         )
         self.records[planned.key] = broken

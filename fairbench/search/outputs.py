@@ -82,8 +82,8 @@ def best_yaml(search: Search, trial: Trial) -> str:
     text += f"area {trial.values[0]:.4f} on {where}"
     if trial.final:
         text += f", trained with budget {search.config.final_budget}"
-    first = search.trials[0]
-    if search.defaults and first.values and not trial.final:
+    first = search.trial_of_defaults
+    if first is not None:
         text += f", {first.values[0]:.4f} with the defaults"
     return f"# {search.command}\n# {text}\nlabel: tuned\n{body}"
 

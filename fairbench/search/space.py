@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,6 +82,25 @@ def _check_bounds(
             raise CheckError(
                 f"{method.name}.search_space() goes outside what its Params take. {error.message}"
             ) from None
+
+
+def count_settings(space: Mapping[str, Any]) -> int | None:
+    """Return how many settings there are in a space; None: it has a range of real numbers."""
+    counts = [_count_values(distribution) for distribution in space.values()]
+    known = [count for count in counts if count is not None]
+    return math.prod(known) if len(known) == len(counts) else None
+
+
+def _count_values(distribution: Any) -> int | None:
+    choices = getattr(distribution, "choices", None)
+    if choices is not None:
+        return len(choices)
+    if distribution.single():
+        return 1
+    if distribution.step is None:
+        return None
+    steps: float = (distribution.high - distribution.low) / distribution.step
+    return round(steps) + 1
 
 
 def shortened(distribution: Any, value: Any) -> Any:

@@ -36,7 +36,7 @@ from fairbench.runs.plan import (
 )
 from fairbench.runs.training import TrainingRun
 from fairbench.search.sampler import make_sampler, make_study
-from fairbench.search.space import held_params, search_space, shortened
+from fairbench.search.space import count_settings, held_params, search_space, shortened
 from fairbench.search.trials import (
     RunningTrial,
     Trial,
@@ -56,6 +56,11 @@ the best parameters is of other models than those that were chosen, partly by ch
 
 COST_POINTS = 16
 """Points of the curve whose training is the objective ``cost``."""
+
+REPEATS = 20
+"""Trials in a row that repeat earlier ones, after which a search ends: they cost nothing, so that
+with ``work`` it would go on as if there were more to find.
+"""
 
 Watch = Callable[[Sequence[Job]], AbstractContextManager[Callable[[Event], None]]]
 """Shows what becomes of some jobs."""
@@ -91,6 +96,7 @@ class Search:
         self.method = registry.methods[registry.methods.resolve(config.run.methods[0])]
         self.held = held_params(config.run.params, self.method, registry)
         self.space = search_space(self.method, self.held)
+        self.settings = count_settings(self.space)
         reason = ask(
             self.method, params_on(self.method, self.held, self.data.info), self.data.info
         ).refusal
@@ -100,6 +106,7 @@ class Search:
         self.final_budget = make_budget(config.final_budget, self.data)
         self.trials: list[Trial] = []
         self.finals: list[Trial] = []
+        self._counted: set[str] = set()
         self.study = make_study(config)
         self.defaults = self._enqueue_defaults()
         self._executor: Executor | None = None
@@ -118,6 +125,13 @@ class Search:
         Of the finalists, once one of them is complete.
         """
         return next(iter(_by_area(self.finals) or _by_area(self.trials)), None)
+
+    @property
+    def trial_of_defaults(self) -> Trial | None:
+        """What the best is compared with: the defaults in the same budget; None: not complete."""
+        alike = self.finals if self.best is not None and self.best.final else self.trials
+        complete = (trial for trial in alike if trial.number == 0 and trial.values)
+        return next(complete, None) if self.defaults else None
 
     @property
     def front(self) -> list[Trial]:
@@ -162,25 +176,47 @@ class Search:
                 report(final)
 
     def _finalists(self) -> list[Trial]:
-        """The best trials, each set of hyperparameters once."""
+        """The best trials, each set of hyperparameters once, and the defaults beside them.
+
+        With a longer training the defaults may be better than what was better with a short one.
+        """
         distinct: dict[str, Trial] = {}
         for trial in _by_area(self.trials):
             distinct.setdefault(repr(trial.params), trial)
-        return list(distinct.values())[: self.config.finalists]
+        best = list(distinct.values())[: self.config.finalists]
+        if best and self.defaults and all(trial.number for trial in best):
+            # First: of equals, the defaults are the result.
+            return [self.trials[0], *best]
+        return best
+
+    @property
+    def most_finalists(self) -> int:
+        """How many trials are trained once more at most: the defaults come beside the best."""
+        return self.config.finalists + self.defaults if self.config.finalists else 0
 
     @property
     def seconds(self) -> float:
         """What all trials so far took, on one core."""
         return sum(trial.seconds for trial in self.trials)
 
+    @property
+    def exhausted(self) -> str | None:
+        """Why more trials would bring nothing new; None: they may."""
+        tried = [repr(trial.params) for trial in self.trials]
+        if self.settings is not None and len(set(tried)) >= self.settings:
+            return f"every setting of the search space ({self.settings}) has been tried"
+        if tried and set(tried[-REPEATS:]) <= set(tried[:-REPEATS]):
+            return f"the last {REPEATS} trials repeated earlier ones"
+        return None
+
     def _next_batch(self) -> int:
         """Return how many trials start next; 0: the search has ended."""
-        if self.config.work is not None and self.seconds >= self.config.work:
+        if self.exhausted or (self.config.work is not None and self.seconds >= self.config.work):
             return 0
         return min(self.config.parallel, self.config.most_trials - len(self.trials))
 
     def _enqueue_defaults(self) -> bool:
-        """Make the defaults trial 0, where they lie in the space: nothing tuned is worse."""
+        """Make the defaults trial 0, where they lie in the space: what is found is no worse."""
         import optuna
 
         params = params_on(self.method, self.held, self.data.info)
@@ -282,7 +318,11 @@ class Search:
     def _take(
         self, trial: RunningTrial, measured: TrialMeasurements, reference: Mapping[str, float]
     ) -> None:
-        trial.seconds += measured.seconds
+        # Trials may share a setting, in a small space: its models are trained once.
+        trial.seconds += sum(
+            seconds for key, seconds in measured.seconds.items() if key not in self._counted
+        )
+        self._counted |= measured.seconds.keys()
         trial.points += len(measured.points)
         if measured.problem is None and measured.pending:
             # Whatever the sampler learnt now would make this search another one.

@@ -10,6 +10,7 @@ from typing import Any
 from fairbench.api import Params
 from fairbench.auditing.config import AuditConfig
 from fairbench.metrics.aufdc import strict_area
+from fairbench.runs.cost import processor_seconds
 from fairbench.runs.plan import PlannedUnit, point_key
 from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, UnitRecord
@@ -22,7 +23,7 @@ class TrialOutcome(enum.StrEnum):
     COMPLETE = "complete"
     """All its curves are whole; it has values."""
     DIVERGED = "diverged"
-    """A model of it diverged: the sampler learns to keep away."""
+    """A model of it diverged: TPE learns to keep away."""
     FAILED = "failed"
     """A job of it failed for another reason, which the sampler learns nothing from."""
 
@@ -38,7 +39,8 @@ class Trial:
     error : str
         Why it is not complete.
     seconds : float
-        Time of processor cores for training, encoding and auditing, whenever that was.
+        Time of processor cores for training, encoding and auditing, whenever that was; without what
+        an earlier trial of the search trained too.
     curves, points : int
         Curves (one per split and seed) and points that were measured.
     replayed : bool
@@ -77,11 +79,14 @@ class RunningTrial:
 
 @dataclass
 class TrialMeasurements:
-    """What the store knows of the units of one trial."""
+    """What the store knows of the units of one trial.
+
+    ``seconds`` is what each of them and each audit took, by key, whatever came of it.
+    """
 
     points: list[PointRecord] = field(default_factory=list)
     flops: list[float] = field(default_factory=list)
-    seconds: float = 0.0
+    seconds: dict[str, float] = field(default_factory=dict)
     problem: tuple[TrialOutcome, str] | None = None
     pending: bool = False
 
@@ -112,7 +117,7 @@ def measure_trial(
             measured.pending = True
             continue
         costs = unit.costs or {}
-        measured.seconds += _processor_seconds(costs)
+        measured.seconds[unit.key] = processor_seconds(costs)
         if not unit.done:
             measured.blame(unit.status, unit.error or "")
             continue
@@ -121,18 +126,13 @@ def measure_trial(
         for point in (points.get(key) for key in keys[unit.key]):
             if point is None or not (point.done or point.status.is_failure):
                 measured.pending = True
-            elif point.done:
+                continue
+            measured.seconds[point.key] = point.processor_seconds or point.seconds or 0.0
+            if point.done:
                 measured.points.append(point)
-                measured.seconds += point.processor_seconds or point.seconds or 0.0
             else:
                 measured.blame(point.status, point.error or "")
     return measured
-
-
-def _processor_seconds(costs: Mapping[str, float]) -> float:
-    """Return the time of cores that training and encoding took; older stores have wall time."""
-    wall = costs.get("train_seconds", 0.0) + costs.get("encode_seconds", 0.0)
-    return costs.get("processor_seconds", wall)
 
 
 def validation_area(points: Sequence[Mapping[str, float]], reference: Mapping[str, float]) -> float:

@@ -198,7 +198,8 @@ class PointRecord(Record):
     values : mapping of str to float, optional
         Figures by column, where it is DONE.
     seconds, processor_seconds : float, optional
-        Of its audit: wall time, and time of processor cores (None in older stores).
+        Of its audit: wall time, and time of processor cores (None in older stores). The second has
+        attempts that failed in it, of which the wall time is known alone.
     audit_version : int, optional
         None: of the first version, which did not record it.
     replicates : str, optional

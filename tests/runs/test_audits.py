@@ -4,11 +4,12 @@ from pathlib import Path
 
 from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepared import Prepared
-from fairbench.runs.audits import REFERENCE_FIGURES, AuditLedger
+from fairbench.runs.audit_job import AuditJob, Measurement, StoredArrays
+from fairbench.runs.audits import REFERENCE_FIGURES, AuditLedger, AuditTarget
 from fairbench.runs.executors.base import Failed
 from fairbench.runs.plan import PlannedReference
 from fairbench.store.database import Store
-from fairbench.store.records import ReferenceRecord
+from fairbench.store.records import PointRecord, ReadPoint, ReferenceRecord
 from fairbench.store.status import Status
 
 CONFIG = PRESETS[AuditPreset.QUICK]
@@ -71,3 +72,32 @@ def test_what_was_never_measured_is_failed(tmp_path: Path, prepared: Prepared) -
     assert job is not None
     audits.fail(Failed(job, Status.TIMEOUT, "too slow", None, 60.0))
     assert [one.status for one in store.records(ReferenceRecord)] == [Status.TIMEOUT]
+
+
+def test_what_failed_attempts_took_is_kept_with_their_points(
+    tmp_path: Path, prepared: Prepared
+) -> None:
+    store = Store.in_folder(tmp_path)
+    points = tuple(ReadPoint(f"beta={n}", {"beta": float(n)}) for n in range(7))
+    target = AuditTarget("unit", "some", 0, points, prepared, CONFIG, blind=False, stochastic=False)
+    arrays = StoredArrays(tmp_path, "none")
+    audits = AuditLedger(store, (), retry=True)
+    together = audits.jobs(target, audits.missing(target), arrays)[0]
+    assert isinstance(together, AuditJob)
+    assert len(together.keys) == 3
+    first, second, _ = audits.fail(Failed(together, Status.TIMEOUT, "too slow", None, 60.0))
+    assert isinstance(first, AuditJob)
+    assert isinstance(second, AuditJob)
+    assert audits.fail(Failed(first, Status.OOM, "too large", None, 30.0)) == []
+    audits.finish([Measurement(second.keys[0], {}, 9.0, "", processor_seconds=1.0)])
+    stored = store.find(PointRecord, [*first.keys, *second.keys])
+    assert stored[first.keys[0]].status is Status.OOM
+    assert stored[first.keys[0]].processor_seconds == 60 / 3 + 30
+    assert stored[second.keys[0]].processor_seconds == 60 / 3 + 1
+    assert stored[second.keys[0]].seconds == 9.0  # of the audit that gave the figures
+    # Tried again by another run.
+    again = AuditLedger(store, (), retry=True)
+    point = [point for point in again.missing(target) if point.key == first.keys[0]]
+    again.jobs(target, point, arrays)
+    again.finish([Measurement(first.keys[0], {}, 9.0, "", processor_seconds=1.0)])
+    assert store.find(PointRecord, first.keys)[first.keys[0]].processor_seconds == 20 + 30 + 1

@@ -10,7 +10,7 @@ import torch
 from fairbench.api.metric import CurveEvaluation
 from fairbench.leaderboard.frames import to_frame
 from fairbench.metrics.cost import Cost
-from fairbench.runs.cost import Meter
+from fairbench.runs.cost import Meter, stack_costs, with_earlier_attempts
 
 
 class Card:
@@ -95,6 +95,23 @@ def test_on_a_gpu_both_are_wall_time() -> None:
     with meter.phase("train"):
         time.sleep(0.1)
     assert meter.processor == meter.seconds
+
+
+@pytest.mark.parametrize(
+    ("before", "expected"),
+    [
+        (0.0, 26.0),  # an interrupted run left the checkpoint: what it took is known by that alone
+        (30.0, 31.0),  # of two models, 25 s each of the attempt that failed are in the checkpoint
+    ],
+)
+def test_what_a_checkpoint_kept_of_an_earlier_attempt_is_counted_once(
+    before: float, expected: float
+) -> None:
+    meter = Meter("cpu", seconds={"train": 2.0}, processor={"train": 2.0})
+    costs = stack_costs(meter, {"earlier_seconds": 50.0}, 2, None)
+    total = with_earlier_attempts(costs, before)
+    assert total["processor_seconds"] == expected
+    assert "earlier_seconds" not in total
 
 
 def test_a_cpu_has_no_counter() -> None:

@@ -14,21 +14,30 @@ from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.search import outputs as search_files
 from fairbench.search.trials import TrialOutcome
 from fairbench.store.status import Status
-from tests.search.bench import Answers, Bench, bowl, same
+from tests.search.bench import Answer, Answers, Bench, BowlParams, bowl, same
+
+
+def reverse(params: Mapping[str, Any], seed: int) -> float:
+    return 0.5 - bowl(params, seed)
+
+
+def reverse_but_of_the_defaults(params: Mapping[str, Any], seed: int) -> float:
+    return 0.5 if params["a"] == BowlParams().a else reverse(params, seed)
 
 
 class LongTrainings(Answers):
-    """With 20 iterations areas are those of another bowl; it counts the units that it fitted."""
+    """With 20 iterations areas are those that are ``given``; it lists the units that it fitted."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Answer = reverse_but_of_the_defaults) -> None:
         super().__init__(bowl)
+        self.given = given
         self.long: list[Mapping[str, Any]] = []
 
     def _fit(self, job: FitJob, i: int) -> UnitResult:
         if job.iterations != 20:
             return super()._fit(job, i)
         self.long.append(job.params.model_dump())
-        self.answer = lambda params, seed: 0.5 - bowl(params, seed)
+        self.answer = self.given
         result = super()._fit(job, i)
         self.answer = bowl
         return result
@@ -40,23 +49,43 @@ def test_the_best_trials_are_trained_once_more_and_the_best_of_these_is_the_resu
     executor = LongTrainings()
     search = bench.search(executor, trials=6, finalists=3, final_budget=20)
     by_area = sorted(search.trials, key=lambda trial: trial.values[0])
-    assert [final.number for final in search.finals] == [trial.number for trial in by_area[:3]]
+    assert [final.number for final in search.finals] == [0, *(t.number for t in by_area[:3])]
     assert {repr(params) for params in executor.long} == {repr(f.params) for f in search.finals}
-    # With the long training the order is the reverse.
+    # With the long training the order is the reverse, but for the defaults.
     assert search.best is not None
     assert search.best.number == by_area[2].number
     assert search.best.values[0] == pytest.approx(0.5 - by_area[2].values[0])
     text = search_files.best_yaml(search, search.best)
-    assert "best of 3 finalists" in text
-    assert "trained with budget 20" in text
+    assert "best of 4 finalists" in text
+    assert "trained with budget 20, 0.5000 with the defaults" in text
     search_files.write(search)
     table = pd.read_csv(search_files.folder_of(search) / "trials.csv")
-    assert table["aufdc_final"].notna().sum() == 3
+    assert table["aufdc_final"].notna().sum() == 4
     again = LongTrainings()
     repeated = bench.search(again, trials=6, finalists=3, final_budget=20)
     assert again.fits == 0
     assert repeated.finals[0].replayed
     assert same(repeated.finals) == same(search.finals)
+
+
+def test_the_defaults_are_the_result_where_they_are_better_with_the_long_training(
+    bench: Bench,
+) -> None:
+    executor = LongTrainings(reverse)
+    search = bench.search(executor, trials=12, finalists=1, final_budget=20)
+    # They are far from the best of the trials.
+    assert sorted(trial.values[0] for trial in search.trials).index(search.trials[0].values[0]) > 3
+    assert len(search.finals) == 2
+    assert search.best is not None
+    assert search.best.final
+    assert search.best.params == BowlParams().model_dump()
+    assert search.trial_of_defaults == search.best
+
+
+def test_defaults_that_are_among_the_best_are_trained_once(bench: Bench) -> None:
+    search = bench.search(LongTrainings(), trials=4, finalists=4, final_budget=20)
+    assert sorted(final.number for final in search.finals) == [0, 1, 2, 3]
+    assert search.most_finalists == 5
 
 
 def test_the_time_left_counts_the_finalists(
@@ -106,4 +135,4 @@ def test_without_a_complete_finalist_the_best_trial_is_the_result(bench: Bench) 
     assert "finalists" not in search_files.best_yaml(search, search.best)
     search_files.write(search)
     table = pd.read_csv(search_files.folder_of(search) / "trials.csv")
-    assert (table["state_final"] == "diverged").sum() == 2
+    assert (table["state_final"] == "diverged").sum() == 3  # the defaults, too

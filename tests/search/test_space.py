@@ -8,7 +8,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from fairbench.registry import load_registry
 from fairbench.runs.hyperparameters import validate_params
-from fairbench.search.space import declared_space, shortened
+from fairbench.search.space import count_settings, declared_space, shortened
 
 METHODS = load_registry().methods.classes
 SEARCHED = [name for name, cls in METHODS.items() if declared_space(cls, {})]
@@ -25,6 +25,18 @@ def test_choices_and_whole_numbers_stay_as_they_are() -> None:
     assert shortened(CategoricalDistribution([0.98765, 0.9]), 0.98765) == 0.98765
     assert shortened(CategoricalDistribution([True, None, "cosine"]), None) is None
     assert shortened(IntDistribution(1, 99_999), 12_345) == 12_345
+
+
+def test_settings_are_counted_where_no_range_is_of_real_numbers() -> None:
+    space = {
+        "kind": CategoricalDistribution(["flat", "round", None]),
+        "size": IntDistribution(8, 16, step=4),
+        "rank": IntDistribution(1, 4, log=True),
+        "share": FloatDistribution(0.1, 0.5, step=0.1),
+        "fixed": FloatDistribution(0.3, 0.3),
+    }
+    assert count_settings(space) == 3 * 3 * 4 * 5
+    assert count_settings({**space, "rate": FloatDistribution(0.1, 0.5)}) is None
 
 
 @pytest.mark.parametrize("name", SEARCHED)

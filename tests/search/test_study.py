@@ -145,25 +145,6 @@ def test_trials_is_the_total(bench: Bench) -> None:
     assert len(bench.search(Answers(bowl, patience=0), trials=3).trials) == 3
 
 
-def test_seconds_are_those_of_processor_cores(bench: Bench) -> None:
-    (trial,) = bench.search(Answers(bowl), trials=1).trials
-    assert trial.seconds == (2.0 + 1.0) * trial.points
-
-
-def test_a_search_ends_with_its_work_and_goes_on_with_more(bench: Bench) -> None:
-    each = bench.search(Answers(bowl), trials=1).seconds
-    first = bench.search(Answers(bowl), trials=None, work=5 * each)
-    assert len(first.trials) == 8  # two batches of four
-    more = Answers(bowl)
-    longer = bench.search(more, trials=None, work=9 * each)
-    assert same(longer.trials)[:8] == same(first.trials)
-    assert len(longer.trials) == 12
-    assert more.fits == 2 * 4
-    assert len(bench.search(trials=10, work=9 * each).trials) == 10
-    # Trials that fail at once must end too.
-    assert bench.prepare(trials=None, work=9 * each).config.most_trials == 1000
-
-
 @pytest.mark.thorough
 def test_a_search_depends_on_its_seed_and_batch_but_not_on_the_order_of_work(
     bench: Bench,
@@ -335,10 +316,3 @@ def test_optuna_says_nothing(bench: Bench, capfd: pytest.CaptureFixture[str]) ->
     printed = capfd.readouterr()
     assert printed.out == ""
     assert printed.err == ""
-
-
-@pytest.mark.parametrize("status", [Status.DIVERGED, Status.TIMEOUT])
-def test_trials_that_give_nothing_use_up_the_work_too(bench: Bench, status: Status) -> None:
-    search = bench.search(Answers(lambda params, seed: status), trials=None, work=20.0)
-    assert search.seconds == 2 * 2.0 * len(search.trials)
-    assert len(search.trials) == 8  # two batches of four, of 4 s each
