@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,9 +28,17 @@ _GRID = 65
 """Settings of the knob tried to find them."""
 
 
-def detailed_point_numbers(count: int) -> set[int]:
-    """Numbers of the points of a curve that audits examine closely: first, middle and last."""
-    return {0, count // 2, count - 1} if count else set()
+def detailed_point_numbers(points: Sequence[Point | None]) -> set[int]:
+    """Numbers of the points of a curve that audits examine closely: first, middle and last.
+
+    In the order of their knobs: that of a list is the method's, which so could choose them.
+    """
+    order = sorted(range(len(points)), key=lambda number: _knobs(points[number]))
+    return {order[place] for place in (0, len(order) // 2, -1)} if order else set()
+
+
+def _knobs(point: Point | None) -> tuple[tuple[str, float], ...]:
+    return () if point is None else tuple(sorted(point.values))
 
 
 def points_to_read(

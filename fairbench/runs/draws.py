@@ -66,21 +66,22 @@ class EncodingSeeds:
     """All that is drawn by chance when a point of a unit is encoded.
 
     Seeds are hashes, so nobody can compute one from another: a generator that an encoder is given
-    tells neither the order of the rows nor which draw it is for.
+    tells neither the order of the rows nor which draw it is for. Data, seed and point are known to
+    all who read a board; the secret is not.
     """
 
+    secret: str  # of the results, see :mod:`fairbench.store.row_order`
     fingerprint: str  # of the data
     seed: int  # of the unit
     point: int  # its number
 
     def order(self) -> np.random.Generator:
         """Return the generator of the order of rows, then of the order of draws."""
-        return np.random.default_rng(derive_seed("encode", self.fingerprint, self.seed, self.point))
+        return np.random.default_rng(self._derive("encode"))
 
     def sample(self, rows: int) -> Ints:
         """Return the numbers of the rows that axes of wide reconstructions are fitted to."""
-        seed = derive_seed("axes", self.fingerprint, self.seed, self.point)
-        return np.random.default_rng(seed).permutation(rows)[:_ROWS_FOR_AXES]
+        return np.random.default_rng(self._derive("axes")).permutation(rows)[:_ROWS_FOR_AXES]
 
     def audited(self, draws: int) -> list[int]:
         """Return the seeds of the draws that audits see."""
@@ -91,7 +92,10 @@ class EncodingSeeds:
         return np.random.default_rng(self._seed(draw))
 
     def _seed(self, draw: Draw) -> int:
-        return derive_seed("draw", draw.use, draw.number, self.fingerprint, self.seed, self.point)
+        return self._derive("draw", draw.use, draw.number)
+
+    def _derive(self, *use: str | int) -> int:
+        return derive_seed(*use, self.secret, self.fingerprint, self.seed, self.point)
 
 
 @dataclass

@@ -77,12 +77,16 @@ class RowsToEncode:
 
 @dataclass(frozen=True)
 class FittedPoint:
-    """One point of a fitted unit, numbered as in the unit's list."""
+    """One point of a fitted unit, numbered as in the unit's list.
+
+    ``secret``: of the results folder; what is drawn by chance depends on it.
+    """
 
     number: int
     representation: Representation
     method: Method
     seed: int
+    secret: str = ""
 
     def decoder(self, rows: RowsToEncode, roles: Iterable[Role]) -> GroupDecoder:
         """Its own decoder, limited by x of the roles that it will be called for."""
@@ -101,7 +105,7 @@ def encode_point(
     ``detailed``: whether audits examine the point closely; a stochastic encoder is then queried
     repeatedly. Raises ContractError for arrays that the interface does not allow.
     """
-    seeds = EncodingSeeds(rows.data.fingerprint, point.seed, point.number)
+    seeds = EncodingSeeds(point.secret, rows.data.fingerprint, point.seed, point.number)
     order = seeds.order()
     parts = shuffled_parts(rows, order)
     stochastic = point.method.coding is Coding.STOCHASTIC

@@ -67,7 +67,7 @@ class FitJob:
     its points will; ``gpus`` the share of a GPU it needs. ``audits`` are the keys of points that
     wait for it, where they are known. ``detailed`` are the keys of units whose audits measure more
     at some points, see :class:`fairbench.runs.plan.PlannedUnit`. ``rows`` is how many rows of each
-    audit role are encoded at most; None: all.
+    audit role are encoded at most; None: all. ``secret`` is that of the store.
     """
 
     id: str
@@ -89,6 +89,7 @@ class FitJob:
     rows: int | None = None
     checkpoint: Path | None = None
     checkpoint_every: float = 300.0
+    secret: str = ""
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -108,15 +109,13 @@ class FitJob:
         stack = self._fit(progress)
         results: list[UnitResult] = []
         encoded: dict[int, list[FittedPoint]] = {}
-        for number, (key, unit, outcome) in enumerate(
-            zip(self.keys, self.units, stack.fitted, strict=True)
-        ):
+        for number, (key, outcome) in enumerate(zip(self.keys, stack.fitted, strict=True)):
             progress(0.95 + 0.05 * number / len(self.units), "encoding")
             if isinstance(outcome, Diverged):
                 results.append(stack.diverged(key, outcome))
                 continue
             try:
-                result, encoded[number] = stack.encode(key, unit, outcome)
+                result, encoded[number] = stack.encode(number, outcome)
                 results.append(result)
             # What one unit's plugin code raises must not cost its stack-mates their training.
             except Exception as error:
@@ -152,10 +151,18 @@ class FitJob:
             raise ContractError(
                 f"{method.name}.fit returned {len(fitted)} results for {len(self.units)} units."
             )
+        # Before any row of an audit is encoded: what an encoder keeps of such rows is not stored,
+        # and verification, which restores it, finds that it needs them.
+        encoders = [
+            _packed(Encoder(method, unit, self.data.info, outcome, self.data.preprocessing))
+            if isinstance(outcome, Representation | Curve)
+            else (None, None)
+            for unit, outcome in zip(self.units, fitted, strict=True)
+        ]
         rows = RowsToEncode.of(self.data)
         target = self.data.target
         elsewhere = None if target is None else RowsToEncode.of(target, target=True)
-        return _FittedStack(self, method, fitted, rows, elsewhere, meter, reported)
+        return _FittedStack(self, method, fitted, encoders, rows, elsewhere, meter, reported)
 
 
 @dataclass(frozen=True)
@@ -165,25 +172,27 @@ class _FittedStack:
     job: FitJob
     method: Method
     fitted: Sequence[Fitted]  # one per unit
+    encoders: Sequence[tuple[bytes | None, str | None]]  # their files, or why there is none
     rows: RowsToEncode
     target: RowsToEncode | None  # rows of another domain
     meter: Meter
     reported: ReportedCosts
 
     def encode(
-        self, key: str, unit: Unit, outcome: Representation | Curve
+        self, number: int, outcome: Representation | Curve
     ) -> tuple[UnitResult, list[FittedPoint]]:
-        """Encode a unit at all of its points."""
+        """Encode a unit, by its number, at all of its points."""
         job, data, meter = self.job, self.job.data, self.meter
+        key, unit = job.keys[number], job.units[number]
         wall_before = meter.seconds.get("encode", 0.0)
         processor_before = meter.processor.get("encode", 0.0)
         labels, representations = self._read(unit, outcome)
         points = [
-            FittedPoint(i, representation, self.method, unit.seed)
+            FittedPoint(i, representation, self.method, unit.seed, job.secret)
             for i, representation in enumerate(representations)
         ]
         arrays = {} if job.rows is None else {ROWS: np.array(job.rows)}
-        closely = detailed_point_numbers(len(points)) if key in job.detailed else set()
+        closely = detailed_point_numbers(labels) if key in job.detailed else set()
         for point in points:
             arrays |= encode_point(point, self.rows, meter, detailed=point.number in closely)
             if self.target is not None:
@@ -193,9 +202,7 @@ class _FittedStack:
         costs["encode_seconds"] = meter.seconds["encode"] - wall_before
         costs["processor_seconds"] += meter.processor["encode"] - processor_before
         costs |= model_costs(representations[0], costs.get("steps"), training)
-        encoder, not_stored = _packed(
-            Encoder(self.method, unit, data.info, outcome, data.preprocessing)
-        )
+        encoder, not_stored = self.encoders[number]
         result = UnitResult(
             key=key,
             status=Status.DONE,
@@ -252,7 +259,7 @@ class _FittedStack:
                 self.rows.x,
                 {role: data.roles[role].s for role in AUDIT_ROLES},
                 self.job.curve_points,
-                seed=derive_seed("curve points", data.fingerprint, unit.seed),
+                seed=derive_seed("curve points", self.job.secret, data.fingerprint, unit.seed),
                 aware=method.track is Track.AWARE,
                 stochastic=method.coding is Coding.STOCHASTIC,
             )

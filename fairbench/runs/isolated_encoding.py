@@ -179,9 +179,9 @@ class AuditedPoint:
 
     @classmethod
     def read(
-        cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path
+        cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, secret: str
     ) -> AuditedPoint:
-        """Read a point of a unit that was trained into a results folder.
+        """Read a point of a unit that was trained into a results folder, whose secret is given.
 
         Raises StoreError where its codes are gone.
         """
@@ -191,7 +191,7 @@ class AuditedPoint:
         rows = RowsToEncode.of(AuditRows.of(planned.data, planned.budget.audit.rows).data)
         (number,) = (i for i, point in enumerate(unit.points) if point.label == label)
         point = PointArrays(arrays, number)
-        seeds = EncodingSeeds(rows.data.fingerprint, planned.unit.seed, number)
+        seeds = EncodingSeeds(secret, rows.data.fingerprint, planned.unit.seed, number)
         parts = shuffled_parts(rows, seeds.order())
         if planned.method.coding is not Coding.STOCHASTIC:
             # Another order in other parts: what depends on them, or knew them, is found out.
@@ -254,15 +254,20 @@ class EncodedAlone:
         return not self.failed and (self.differing is None or self.differing <= MAX_DIFFERING)
 
 
-def encode_alone(planned: PlannedUnit, unit: UnitRecord, label: str, results: Path) -> EncodedAlone:
-    """Encode the rows of a point of a trained unit again, from x alone, and compare."""
+def encode_alone(
+    planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, secret: str = ""
+) -> EncodedAlone:
+    """Encode the rows of a point of a trained unit again, from x alone, and compare.
+
+    ``secret``: of the store of ``results``.
+    """
     if planned.method.track is Track.AWARE:
         return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")
     if unit.encoder is None:
         why = unit.error or "it has no state(), from which it is restored"
         return EncodedAlone(unit, label, None, why)
     try:
-        audited = AuditedPoint.read(planned, unit, label, results)
+        audited = AuditedPoint.read(planned, unit, label, results, secret)
         return EncodedAlone(unit, label, audited.share_of_changed_rows())
     # A plugin's restore or encode may raise anything.
     except Exception as error:

@@ -246,7 +246,7 @@ def units_of(
         content["rows"] = budget.audit.rows
     planned = []
     strict = budget.audit.preset is AuditPreset.STRICT  # a first look needs no more than a look
-    closely = detailed_point_numbers(len(points)) if strict else set()
+    closely = detailed_point_numbers(points) if strict else set()
     for seed, (number, point) in itertools.product(config.seeds, enumerate(points)):
         unit = Unit(seed, point)
         own = {"seed": unit.seed, "point": unit.point.label if unit.point else None}

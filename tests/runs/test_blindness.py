@@ -62,7 +62,7 @@ class Single(Multi):
         return [SpyCurve() for _ in units]
 
 
-def run(method: type[Method], prepared: Prepared) -> list[UnitResult]:
+def run(method: type[Method], prepared: Prepared, secret: str = "") -> list[UnitResult]:
     single = method.shots is Shots.SINGLE
     units = (
         (Unit(3, None), Unit(4, None))
@@ -82,6 +82,7 @@ def run(method: type[Method], prepared: Prepared) -> list[UnitResult]:
         iterations=1,
         device="cpu",
         curve_points=3 if single else None,
+        secret=secret,
     )
     CALLS.clear()
     return job.run(lambda fraction, note: None)
@@ -105,9 +106,9 @@ def test_calls_tell_neither_roles_nor_groups(method: type[Method], prepared: Pre
         assert first == pytest.approx(sizes[Role.TEST] / len(x), abs=0.1)
 
 
-def encoded_together(prepared: Prepared) -> list[np.ndarray]:
+def encoded_together(prepared: Prepared, secret: str = "") -> list[np.ndarray]:
     """The rows of all roles as a multi-shot method was given them, by unit."""
-    run(Multi, prepared)
+    run(Multi, prepared, secret)
     size = sum(len(prepared.roles[role].s) for role in AUDIT_ROLES)
     return [x for call, x in CALLS if call == "encode" and len(x) == size]
 
@@ -127,7 +128,10 @@ def test_the_order_of_rows_depends_on_the_rows_of_all_roles(prepared: Prepared) 
     """Their fingerprint, which a method is not given; with the seed alone it is not known."""
     orders, same = encoded_together(prepared), encoded_together(prepared)
     others = encoded_together(replace(prepared, fingerprint="other"))
+    secrets = encoded_together(prepared, "of other results")
     assert len(orders) == 2
+    # What is published of the data tells nothing of the order in somebody's results folder.
+    assert not any(map(np.array_equal, orders, secrets))
     for one, again, other in zip(orders, same, others, strict=True):
         np.testing.assert_array_equal(one, again)
         assert not np.array_equal(one, other)

@@ -1,5 +1,7 @@
 """What is stored of an encoder: draws, and the spread of many draws at some points."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -113,10 +115,24 @@ def test_a_deterministic_encoder_is_not_queried_again(prepared: Prepared) -> Non
     assert len(arrays[f"0/z/{Role.TEST}"]) == len(prepared.roles[Role.TEST].s)
 
 
-@pytest.mark.parametrize(("count", "numbers"), [(1, {0}), (2, {0, 1}), (3, {0, 1, 2})])
-def test_first_middle_and_last_point(count: int, numbers: set[int]) -> None:
-    assert detailed_point_numbers(count) == numbers
-    assert detailed_point_numbers(16) == {0, 8, 15}
+@pytest.mark.parametrize(
+    ("betas", "numbers"),
+    [
+        ([], set()),
+        ([1], {0}),
+        ([1, 2], {0, 1}),
+        ([1, 2, 3], {0, 1, 2}),
+        (range(16), {0, 8, 15}),
+        # However a method lists them: the least, the middle and the largest.
+        ([100, 1, 2, 3, 99, 4, 5, 98], {0, 1, 6}),
+    ],
+)
+def test_first_middle_and_last_point(betas: Sequence[float], numbers: set[int]) -> None:
+    assert detailed_point_numbers([Point.of(beta=beta) for beta in betas]) == numbers
+
+
+def test_a_point_without_knobs_is_examined_closely() -> None:
+    assert detailed_point_numbers([None]) == {0}
 
 
 def test_a_plan_says_which_units_are_examined_closely_and_keys_do_not(prepared: Prepared) -> None:
