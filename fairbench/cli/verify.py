@@ -43,7 +43,6 @@ from fairbench.runs.verification import (
 )
 from fairbench.store.database import Store, now
 from fairbench.store.records import PointRecord, UnitRecord
-from fairbench.store.row_order import secret_of
 from fairbench.store.submission import SUFFIX, read_submission
 from fairbench.training.device import resolve_device
 
@@ -228,9 +227,7 @@ def _train_again(
     by_key = {unit.key: unit for unit in plan.units}
     err.print("Encoding the rows of these points again, from x alone.", markup=False)
     alone = [
-        encode_alone(
-            by_key[point.unit], units[point.unit], point.label, config.results, secret_of(store)
-        )
+        encode_alone(by_key[point.unit], units[point.unit], point.label, config.results)
         for point in points.values()
     ]
     return TrainedAgain(points, alone)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from fairbench.api import AUDIT_ROLES, Ints, Point, Role, iterate_points
 from fairbench.api.method import Curve, Representation
 from fairbench.runs.plugin_values import ContractError
+from fairbench.runs.row_order import digest_of, hash_rows, order_by_content
 
 DEFAULT_POINTS = 16
 """Points at which a single-shot curve is read; both AUFDCs use them."""
@@ -47,7 +48,6 @@ def points_to_read(
     groups: Mapping[Role, Ints],
     count: int | None,
     *,
-    seed: int,
     aware: bool = False,
     stochastic: bool = False,
 ) -> tuple[Point, ...]:
@@ -63,8 +63,6 @@ def points_to_read(
         x and s of the audit roles.
     count : int, optional
         How many; default: the curve's own list, else 16.
-    seed : int
-        Of the order of rows; not known to the method.
     aware, stochastic : bool
         Whether the encoder is given s, and a generator.
 
@@ -82,7 +80,7 @@ def points_to_read(
     grid = spread(knob.low, knob.high, _GRID)
     settings = (curve.at(Point.of(**{knob.name: value})) for value in grid)
     generators = np.random.default_rng(0).spawn(_GRID) if stochastic else [None] * _GRID
-    rows = _MixedRows.of(features, groups, seed)
+    rows = _MixedRows.of(features, groups)
     measured = [
         rows.distortion(representation, aware, generator)
         for representation, generator in zip(settings, generators, strict=True)
@@ -112,16 +110,14 @@ def points_to_read(
 
 @dataclass(frozen=True)
 class _MixedRows:
-    """Some rows of each audit role in one random order."""
+    """Some rows of each audit role, in an order that tells nothing of the roles."""
 
     x: np.ndarray  # (n, features)
     s: Ints  # (n,)
     validation: npt.NDArray[np.bool_]  # (n,)
 
     @classmethod
-    def of(
-        cls, features: Mapping[Role, np.ndarray], groups: Mapping[Role, Ints], seed: int
-    ) -> _MixedRows:
+    def of(cls, features: Mapping[Role, np.ndarray], groups: Mapping[Role, Ints]) -> _MixedRows:
         x = features[Role.VALIDATION]
         every = max(1, len(AUDIT_ROLES) * x.size // _MAX_CELLS, len(x) // _MAX_ROWS)
         # The same share of all roles: a row that is in or not in it is of no role rather than of
@@ -130,7 +126,8 @@ class _MixedRows:
         s = np.concatenate([groups[role][::every] for role in AUDIT_ROLES])
         counts = [len(groups[role][::every]) for role in AUDIT_ROLES]
         validation = np.repeat([role is Role.VALIDATION for role in AUDIT_ROLES], counts)
-        order = np.random.default_rng(seed).permutation(len(s))
+        hashes = hash_rows(mixed)
+        order = order_by_content(hashes, digest_of(hashes, s))
         return cls(mixed[order], s[order], validation[order])
 
     def distortion(

@@ -65,18 +65,16 @@ def drawn_of_stochastic(rows: int, detailed: bool) -> tuple[Draw, ...]:
 class EncodingSeeds:
     """All that is drawn by chance when a point of a unit is encoded.
 
-    Seeds are hashes, so nobody can compute one from another: a generator that an encoder is given
-    tells neither the order of the rows nor which draw it is for. Data, seed and point are known to
-    all who read a board; the secret is not.
+    Seeds are hashes, so nobody can compute one from another, nor without the digest: a generator
+    that an encoder is given does not tell which draw it is for.
     """
 
-    secret: str  # of the results, see :mod:`fairbench.store.row_order`
-    fingerprint: str  # of the data
+    digest: str  # of the rows, see :mod:`fairbench.runs.row_order`
     seed: int  # of the unit
     point: int  # its number
 
     def order(self) -> np.random.Generator:
-        """Return the generator of the order of rows, then of the order of draws."""
+        """Return the generator of the order of draws."""
         return np.random.default_rng(self._derive("encode"))
 
     def sample(self, rows: int) -> Ints:
@@ -95,7 +93,7 @@ class EncodingSeeds:
         return self._derive("draw", draw.use, draw.number)
 
     def _derive(self, *use: str | int) -> int:
-        return derive_seed(*use, self.secret, self.fingerprint, self.seed, self.point)
+        return derive_seed(*use, self.digest, self.seed, self.point)
 
 
 @dataclass

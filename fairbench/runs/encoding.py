@@ -1,9 +1,9 @@
 """The encoded arrays of one representation, as audits take them.
 
-The rows of all audit roles are encoded together and shuffled, so that an encoder cannot tell the
-rows that auditors are trained on from those that it is measured on. The order depends on the rows
-of all roles, so a method cannot compute it from the seed it is given. Nor from the generators: each
-has a seed of its own, a hash, and the draws that audits see are taken at random among all draws.
+The rows of all audit roles are encoded together, in an order that tells nothing of their roles
+(:mod:`fairbench.runs.row_order`), so that an encoder cannot tell the rows that auditors are trained
+on from those that it is measured on. Each generator has a seed of its own, a hash, and the draws
+that audits see are taken at random among all draws.
 What takes the test rows alone comes later: :mod:`fairbench.runs.measures_on_test_rows`.
 """
 
@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Role, Track
 from fairbench.api.method import Method, Representation
@@ -32,6 +33,7 @@ from fairbench.runs.draws import (
 )
 from fairbench.runs.plugin_values import ContractError
 from fairbench.runs.point_arrays import ArrayName, Kind
+from fairbench.runs.row_order import digest_of, hash_rows, order_by_content
 
 _MAX_ROWS = 65_536
 _MAX_VALUES = 2**25
@@ -58,6 +60,20 @@ class RowsToEncode:
         x = {role: rows.x for role, rows in zip(AUDIT_ROLES, roles, strict=True)}
         return cls(data, x, np.concatenate([rows.s for rows in roles]), target)
 
+    @cached_property
+    def _hashes(self) -> npt.NDArray[np.uint64]:
+        return np.concatenate([hash_rows(self.x[role]) for role in AUDIT_ROLES])
+
+    @cached_property
+    def digest(self) -> str:
+        """What all that is drawn by chance depends on, and no method knows."""
+        return digest_of(self._hashes, self.s)
+
+    def parts(self) -> list[Ints]:
+        """Return the numbers of all rows, mixed, in the parts that are encoded at once."""
+        mixed = order_by_content(self._hashes, self.digest)
+        return in_parts(mixed, self.x[Role.TEST].shape[1])
+
     def numbers(self, role: Role) -> slice:
         """Numbers of a role's rows."""
         before = AUDIT_ROLES[: AUDIT_ROLES.index(role)]
@@ -77,16 +93,12 @@ class RowsToEncode:
 
 @dataclass(frozen=True)
 class FittedPoint:
-    """One point of a fitted unit, numbered as in the unit's list.
-
-    ``secret``: of the results folder; what is drawn by chance depends on it.
-    """
+    """One point of a fitted unit, numbered as in the unit's list."""
 
     number: int
     representation: Representation
     method: Method
     seed: int
-    secret: str = ""
 
     def decoder(self, rows: RowsToEncode, roles: Iterable[Role]) -> GroupDecoder:
         """Its own decoder, limited by x of the roles that it will be called for."""
@@ -105,9 +117,9 @@ def encode_point(
     ``detailed``: whether audits examine the point closely; a stochastic encoder is then queried
     repeatedly. Raises ContractError for arrays that the interface does not allow.
     """
-    seeds = EncodingSeeds(point.secret, rows.data.fingerprint, point.seed, point.number)
+    seeds = EncodingSeeds(rows.digest, point.seed, point.number)
     order = seeds.order()
-    parts = shuffled_parts(rows, order)
+    parts = rows.parts()
     stochastic = point.method.coding is Coding.STOCHASTIC
     plan = drawn_of_stochastic(len(rows.x[Role.AUDITOR_TRAIN]), detailed) if stochastic else (ONCE,)
     encoder, decoder = _PointEncoder(point, rows, parts, meter), point.decoder(rows, AUDIT_ROLES)
@@ -171,11 +183,6 @@ class _PointEncoder:
         out = np.empty_like(together)
         out[np.concatenate(self.parts)] = together
         return out
-
-
-def shuffled_parts(rows: RowsToEncode, order: np.random.Generator) -> list[Ints]:
-    """Return the numbers of all rows, shuffled, in the parts that are encoded at once."""
-    return in_parts(order.permutation(len(rows.s)), rows.x[Role.TEST].shape[1])
 
 
 def in_parts(numbers: Ints, width: int) -> list[Ints]:

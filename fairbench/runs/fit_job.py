@@ -24,7 +24,6 @@ from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.measures_on_test_rows import measure_test_rows
 from fairbench.runs.plugin_values import ContractError, Progress, ReportedCosts, finite_number
 from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
-from fairbench.stats.seeds import derive_seed
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status, status_of
 from fairbench.store.text import clean_line, describe, describe_fully
@@ -67,7 +66,7 @@ class FitJob:
     its points will; ``gpus`` the share of a GPU it needs. ``audits`` are the keys of points that
     wait for it, where they are known. ``detailed`` are the keys of units whose audits measure more
     at some points, see :class:`fairbench.runs.plan.PlannedUnit`. ``rows`` is how many rows of each
-    audit role are encoded at most; None: all. ``secret`` is that of the store.
+    audit role are encoded at most; None: all.
     """
 
     id: str
@@ -89,7 +88,6 @@ class FitJob:
     rows: int | None = None
     checkpoint: Path | None = None
     checkpoint_every: float = 300.0
-    secret: str = ""
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -188,7 +186,7 @@ class _FittedStack:
         processor_before = meter.processor.get("encode", 0.0)
         labels, representations = self._read(unit, outcome)
         points = [
-            FittedPoint(i, representation, self.method, unit.seed, job.secret)
+            FittedPoint(i, representation, self.method, unit.seed)
             for i, representation in enumerate(representations)
         ]
         arrays = {} if job.rows is None else {ROWS: np.array(job.rows)}
@@ -259,7 +257,6 @@ class _FittedStack:
                 self.rows.x,
                 {role: data.roles[role].s for role in AUDIT_ROLES},
                 self.job.curve_points,
-                seed=derive_seed("curve points", self.job.secret, data.fingerprint, unit.seed),
                 aware=method.track is Track.AWARE,
                 stochastic=method.coding is Coding.STOCHASTIC,
             )

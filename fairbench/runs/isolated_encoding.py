@@ -20,7 +20,7 @@ from fairbench.errors import StoreError
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import EncodingSeeds
-from fairbench.runs.encoding import RowsToEncode, checked_codes, shuffled_parts
+from fairbench.runs.encoding import RowsToEncode, checked_codes
 from fairbench.runs.own_process import call_in_own_process
 from fairbench.runs.plan import PlannedUnit
 from fairbench.runs.point_arrays import Kind, PointArrays
@@ -179,9 +179,9 @@ class AuditedPoint:
 
     @classmethod
     def read(
-        cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, secret: str
+        cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path
     ) -> AuditedPoint:
-        """Read a point of a unit that was trained into a results folder, whose secret is given.
+        """Read a point of a unit that was trained into a results folder.
 
         Raises StoreError where its codes are gone.
         """
@@ -191,8 +191,8 @@ class AuditedPoint:
         rows = RowsToEncode.of(AuditRows.of(planned.data, planned.budget.audit.rows).data)
         (number,) = (i for i, point in enumerate(unit.points) if point.label == label)
         point = PointArrays(arrays, number)
-        seeds = EncodingSeeds(secret, rows.data.fingerprint, planned.unit.seed, number)
-        parts = shuffled_parts(rows, seeds.order())
+        seeds = EncodingSeeds(rows.digest, planned.unit.seed, number)
+        parts = rows.parts()
         if planned.method.coding is not Coding.STOCHASTIC:
             # Another order in other parts: what depends on them, or knew them, is found out.
             parts = np.array_split(np.random.default_rng().permutation(len(rows.s)), 2 * len(parts))
@@ -254,20 +254,15 @@ class EncodedAlone:
         return not self.failed and (self.differing is None or self.differing <= MAX_DIFFERING)
 
 
-def encode_alone(
-    planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, secret: str = ""
-) -> EncodedAlone:
-    """Encode the rows of a point of a trained unit again, from x alone, and compare.
-
-    ``secret``: of the store of ``results``.
-    """
+def encode_alone(planned: PlannedUnit, unit: UnitRecord, label: str, results: Path) -> EncodedAlone:
+    """Encode the rows of a point of a trained unit again, from x alone, and compare."""
     if planned.method.track is Track.AWARE:
         return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")
     if unit.encoder is None:
         why = unit.error or "it has no state(), from which it is restored"
         return EncodedAlone(unit, label, None, why)
     try:
-        audited = AuditedPoint.read(planned, unit, label, results, secret)
+        audited = AuditedPoint.read(planned, unit, label, results)
         return EncodedAlone(unit, label, audited.share_of_changed_rows())
     # A plugin's restore or encode may raise anything.
     except Exception as error:

@@ -26,7 +26,6 @@ from fairbench.runs.unit_ledger import UnitLedger
 from fairbench.store import encoders, files
 from fairbench.store.database import Store, now
 from fairbench.store.records import TRIAL, PointRecord, ReadPoint, RunRecord, UnitRecord
-from fairbench.store.row_order import secret_of
 from fairbench.store.status import Status
 from fairbench.training import checkpoint_files
 from fairbench.training.stack_size import device_memory, gpu_share
@@ -77,7 +76,6 @@ class TrainingRun(JobSource):
         self.units = UnitLedger(plan, store, self.audits, config, run=self.id, trial=trial)
         self._is_trial, self._measure_again = trial, measure_again
         self._fits: dict[str, list[PlannedUnit]] = {}
-        self.secret = secret_of(store)
         self._planned = self._plan_jobs()
 
     def jobs(self) -> list[Job]:
@@ -173,7 +171,6 @@ class TrainingRun(JobSource):
             gpus=self._gpus(stack),
             checkpoint=checkpoint_files.path_of(self.config.results, keys, device),
             checkpoint_every=self._checkpoint_every(),
-            secret=self.secret,
         )
 
     def _checkpoint_every(self) -> float:

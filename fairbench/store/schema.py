@@ -20,7 +20,7 @@ SCHEMA_VERSION = 8
 
 _metadata = sa.MetaData()
 
-META = sa.Table(
+_meta = sa.Table(
     "meta",
     _metadata,
     sa.Column("name", sa.String(64), primary_key=True),
@@ -93,7 +93,7 @@ def _version(engine: sa.Engine) -> str | None:
     if not sa.inspect(engine).has_table("meta"):
         return None
     with engine.connect() as connection:
-        query = sa.select(META.c.value).where(META.c.name == "schema")
+        query = sa.select(_meta.c.value).where(_meta.c.name == "schema")
         version: str | None = connection.execute(query).scalar()
         return version
 
@@ -104,7 +104,7 @@ def _create(engine: sa.Engine) -> None:
         _refuse_foreign(engine)
         with engine.begin() as connection:
             _metadata.create_all(connection)
-            connection.execute(META.insert().values(name="schema", value=str(SCHEMA_VERSION)))
+            connection.execute(_meta.insert().values(name="schema", value=str(SCHEMA_VERSION)))
 
 
 def _refuse_foreign(engine: sa.Engine) -> None:
@@ -130,7 +130,7 @@ def _upgrade(engine: sa.Engine, version: int) -> None:
         for name, columns in ADDED.get(later, {}).items():
             for column in columns:
                 _add_column(engine, TABLE_OF[TABLES[name]].c[column])
-    schema = META.update().where(META.c.name == "schema", META.c.value == str(version))
+    schema = _meta.update().where(_meta.c.name == "schema", _meta.c.value == str(version))
     with engine.begin() as connection:
         # First, as it locks: of two processes one waits here, and then finds no such version.
         if not connection.execute(schema.values(value=str(SCHEMA_VERSION))).rowcount:

@@ -11,7 +11,9 @@ import pytest
 from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Knob, Point, Role, Shots, Unit
 from fairbench.api.method import Curve, Method, Params, Representation
 from fairbench.data.prepared import Prepared
+from fairbench.runs.draws import EncodingSeeds
 from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.row_order import digest_of, hash_rows, order_by_content
 from fairbench.store.status import Status
 
 CALLS: list[tuple[str, np.ndarray]] = []
@@ -62,7 +64,7 @@ class Single(Multi):
         return [SpyCurve() for _ in units]
 
 
-def run(method: type[Method], prepared: Prepared, secret: str = "") -> list[UnitResult]:
+def run(method: type[Method], prepared: Prepared) -> list[UnitResult]:
     single = method.shots is Shots.SINGLE
     units = (
         (Unit(3, None), Unit(4, None))
@@ -82,7 +84,6 @@ def run(method: type[Method], prepared: Prepared, secret: str = "") -> list[Unit
         iterations=1,
         device="cpu",
         curve_points=3 if single else None,
-        secret=secret,
     )
     CALLS.clear()
     return job.run(lambda fraction, note: None)
@@ -106,32 +107,41 @@ def test_calls_tell_neither_roles_nor_groups(method: type[Method], prepared: Pre
         assert first == pytest.approx(sizes[Role.TEST] / len(x), abs=0.1)
 
 
-def encoded_together(prepared: Prepared, secret: str = "") -> list[np.ndarray]:
+def encoded_together(prepared: Prepared) -> list[np.ndarray]:
     """The rows of all roles as a multi-shot method was given them, by unit."""
-    run(Multi, prepared, secret)
+    run(Multi, prepared)
     size = sum(len(prepared.roles[role].s) for role in AUDIT_ROLES)
     return [x for call, x in CALLS if call == "encode" and len(x) == size]
 
 
-def test_the_order_of_rows_cannot_be_computed_from_the_seed(prepared: Prepared) -> None:
-    """A method once could: the order was that of the seed and the number of the point."""
-    x = np.concatenate([prepared.roles[role].x for role in AUDIT_ROLES])
+def test_what_is_encoded_together_does_not_depend_on_the_roles_of_rows(prepared: Prepared) -> None:
+    """A method once could compute the order, and with it the role of each row, from its seed."""
+    together = np.concatenate([prepared.roles[role].x for role in AUDIT_ROLES])
+    lengths = [len(prepared.roles[role].s) for role in AUDIT_ROLES]
+    dealt = np.random.default_rng(0).permutation(len(together))
+    others = dict(prepared.roles)
+    for role, numbers in zip(AUDIT_ROLES, np.split(dealt, np.cumsum(lengths)[:-1]), strict=True):
+        others[role] = replace(prepared.roles[role], stored=together[numbers])
     orders = encoded_together(prepared)
-    assert len(orders) == 2
-    for seen in orders:
-        for number in (0, 1):
-            guessed = x[np.random.default_rng([3, number]).permutation(len(x))]
-            assert not np.array_equal(seen, guessed)
+    again = encoded_together(replace(prepared, roles=others))
+    assert len(orders) == len(again) == 2
+    for one, other in zip(orders, again, strict=True):
+        np.testing.assert_array_equal(one, other)
+        assert not np.array_equal(one, together)
 
 
-def test_the_order_of_rows_depends_on_the_rows_of_all_roles(prepared: Prepared) -> None:
-    """Their fingerprint, which a method is not given; with the seed alone it is not known."""
-    orders, same = encoded_together(prepared), encoded_together(prepared)
-    others = encoded_together(replace(prepared, fingerprint="other"))
-    secrets = encoded_together(prepared, "of other results")
-    assert len(orders) == 2
-    # What is published of the data tells nothing of the order in somebody's results folder.
-    assert not any(map(np.array_equal, orders, secrets))
-    for one, again, other in zip(orders, same, others, strict=True):
-        np.testing.assert_array_equal(one, again)
-        assert not np.array_equal(one, other)
+def test_the_draws_of_an_encoder_cannot_be_computed_from_what_is_published() -> None:
+    """Whose x and s are others has others, whatever else is the same."""
+    x = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
+    s = np.arange(50) % 2
+    digests = {digest_of(hash_rows(x), s), digest_of(hash_rows(x), 1 - s)}
+    digests.add(digest_of(hash_rows(x[::-1]), s))
+    assert len(digests) == 3
+    seeds = [EncodingSeeds(digest, 0, 0).audited(2) for digest in sorted(digests)]
+    assert len({seed for each in seeds for seed in each}) == 6
+
+
+def test_equal_rows_are_in_no_order_of_their_roles() -> None:
+    order = order_by_content(np.zeros(1000, np.uint64), "digest")
+    assert sorted(order) == list(range(1000))
+    assert abs(np.corrcoef(order, np.arange(1000))[0, 1]) < 0.2

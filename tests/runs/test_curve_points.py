@@ -19,7 +19,7 @@ S = {role: np.arange(300) % 2 for role in AUDIT_ROLES}
 
 def read(curve: Curve, count: int | None) -> list[float]:
     """Values of the knob at the points that are chosen."""
-    return [p["t"] for p in points_to_read(curve, X, S, count, seed=0)]
+    return [p["t"] for p in points_to_read(curve, X, S, count)]
 
 
 class Shrunk(Representation):
@@ -114,7 +114,7 @@ def test_whether_a_row_is_tried_tells_nothing_of_its_role() -> None:
     }
     s = {role: np.arange(count) % 2 for role, count in rows.items()}
     seen = list[Floats]()
-    points_to_read(Watched(seen, []), x, s, 3, seed=0)
+    points_to_read(Watched(seen, []), x, s, 3)
     tried = np.bincount(seen[0][:, 0].astype(int)) / list(rows.values())
     assert tried.max() - tried.min() < 0.01
 
