@@ -121,6 +121,24 @@ class ExecutorTestCase:
         assert getattr(end, "status", None) == expected.get(how)
         executor.stop()
 
+    @pytest.mark.parametrize(
+        "what",
+        ["pool-fork-return", "pool-spawn-return", "pool-forkserver-return", "pool-fork-sleep"],
+    )
+    def test_a_job_may_use_multiprocessing_and_its_pool_ends_with_it(
+        self, tmp_path: Path, what: str
+    ) -> None:
+        executor = self.make(timeout=10.0 if what.endswith("sleep") else None)
+        executor.submit(Work(what, id=str(tmp_path)))  # type: ignore[arg-type]
+        (end,) = [e for e in executor.events() if isinstance(e, Finished | Failed)]
+        assert getattr(end, "error", "").startswith("killed after" if "sleep" in what else "")
+        assert isinstance(end, Failed) == ("sleep" in what)
+        assert_none_lives(tmp_path)
+        executor.stop()
+
+    def test_a_job_may_load_its_data_in_processes(self, executor: Executor) -> None:
+        assert self.ends(executor, "loader")["loader"].result == [3, 7]  # type: ignore[union-attr]
+
     @pytest.mark.parametrize("what", ["garbage", "garbled-end"])
     def test_the_driver_survives_what_a_job_writes_to_its_descriptors(
         self, executor: Executor, what: str
