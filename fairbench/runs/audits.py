@@ -324,6 +324,10 @@ class AuditLedger:
         )
         return []
 
+    def stands(self, job: AuditJob | ReferenceJob) -> bool:
+        """Whether earlier figures of a job stand where it fails."""
+        return set(job.claimed) <= set(self._again)
+
     def _one_by_one(self, job: AuditJob) -> list[Job]:
         target = self._targets[job.keys[0]]
         points = [
