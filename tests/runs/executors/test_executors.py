@@ -261,6 +261,34 @@ class TestInline(ExecutorTestCase):
             time.sleep(0.1)
         pytest.fail("a process outlived the driver")
 
+    @pytest.mark.parametrize(
+        ("name", "why"),
+        [("missing", "No usable temporary directory found"), ("x" * 100, "path too long")],
+    )
+    def test_without_a_usable_temporary_folder_it_says_what_to_do(
+        self, tmp_path: Path, name: str, why: str
+    ) -> None:
+        folder = tmp_path / name
+        if name != "missing":
+            folder.mkdir()
+        code = (
+            "import tempfile;"
+            "from fairbench.errors import ExecutorError;"
+            "from fairbench.runs.executors.inline import InlineExecutor;"
+            f"tempfile._candidate_tempdir_list = lambda: [{str(folder)!r}];"
+            "tempfile.tempdir = None;"
+            "e = InlineExecutor(workers=1, timeout=None);\n"
+            "try: e.prepare()\n"
+            "except ExecutorError as error: print(error)\n"
+            "e.stop()"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert why in done.stdout
+        assert "TMPDIR=/tmp" in done.stdout
+
     def test_prepared_it_runs_jobs_all_the_same(self) -> None:
         executor = self.make()
         executor.prepare()
