@@ -13,7 +13,7 @@ from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.provisional import ProvisionalTable
 from fairbench.cli.remaining import Remaining
 from fairbench.cli.tuning import Tuning, searched_methods
-from fairbench.config import RunConfig
+from fairbench.config import Rerun, RunConfig
 from fairbench.errors import ConfigError, in_one_line
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.board import Board
@@ -28,6 +28,7 @@ from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
+from fairbench.store.text import clean
 from fairbench.training.device import cores, resolve_device
 
 _MAX_LINES = 60
@@ -221,18 +222,31 @@ def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Boar
                 show_leaderboard(table.dataset, table.leaderboard)
     fitted, total = run.summary.done, len(run.plan.units)
     err.print(f"{total} units: {fitted} fitted now, {run.summary.reused} from the store.")
-    for title, status, error in run.summary.broken:
+    _show_broken(run, config)
+    setup.warn_of_metrics(run.audits.faults, ResultsLocation(config.results, config.store))
+    for path in written:
+        err.print(str(path), markup=False)
+    return problems or show_problems(tables) or (1 if run.summary.broken else 0)
+
+
+def _show_broken(run: TrainingRun, config: RunConfig) -> None:
+    """Say what gave nothing, and what to do about it."""
+    broken, kept = run.summary.broken, run.summary.kept
+    for title, status, error in broken:
         err.print(f"{status.value}: {title}: {error}", markup=False)
     for title, error in run.summary.not_stored:
         err.print(f"encoder not stored: {title}: {error}", markup=False)
-    if run.summary.broken:
+    if len(broken) > len(kept):
         where = shlex.join(ResultsLocation(config.results, config.store).options)
         err.print(
             "Try these again with --rerun failed. Where they were raised: "
             f"fairbench status {where} --traceback",
             markup=False,
         )
-    setup.warn_of_metrics(run.audits.faults, ResultsLocation(config.results, config.store))
-    for path in written:
-        err.print(str(path), markup=False)
-    return problems or show_problems(tables) or (1 if run.summary.broken else 0)
+    if kept:
+        # The store has the earlier results in their place, so this is the only telling.
+        for traceback in dict.fromkeys(traceback for _, traceback in kept if traceback):
+            err.print(clean(traceback), markup=False)
+        which = "these" if len(kept) == len(broken) else ", ".join(title for title, _ in kept)
+        how = "--rerun all" if config.rerun is Rerun.ALL else "the same command"
+        err.print(f"Earlier results of {which} stand; try again with {how}.", markup=False)

@@ -346,6 +346,10 @@ class AuditLedger:
             self._failed_seconds[key] = spent
             self._pending[key] = self._pending[key].replace(processor_seconds=spent)
 
+    def stands(self, job: AuditJob | ReferenceJob) -> bool:
+        """Whether earlier figures of a job stand where it fails."""
+        return set(job.claimed) <= set(self._again)
+
     def _one_by_one(self, job: AuditJob) -> list[Job]:
         target = self._targets[job.keys[0]]
         points = [

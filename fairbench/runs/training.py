@@ -42,6 +42,8 @@ class RunSummary:
     reused: int = 0
     broken: list[tuple[str, Status, str]] = field(default_factory=list)
     """Title, status and error of units and audits that gave nothing."""
+    kept: list[tuple[str, str | None]] = field(default_factory=list)
+    """Title and traceback of those whose earlier results stand: the store has no error of them."""
     not_stored: list[tuple[str, str]] = field(default_factory=list)
     """Title and error of units whose encoder could not be stored."""
 
@@ -237,6 +239,8 @@ class TrainingRun(JobSource):
             parts = self.audits.fail(event)
             if not parts:
                 self.summary.broken.append((job.title, event.status, event.error))
+                if self.audits.stands(job):
+                    self.summary.kept.append((job.title, event.traceback))
             return parts
         broken: list[UnitRecord] = []
         # Searches count what failed, too. Of a job that died nothing but the time is known.
@@ -365,4 +369,7 @@ class TrainingRun(JobSource):
     ) -> list[UnitRecord]:
         """The record of a unit that gave nothing, unless an earlier result of it stands."""
         self.summary.broken.append((planned.title, status, error))
-        return self.units.make_failure_record(planned, status, error, traceback, costs)
+        records = self.units.make_failure_record(planned, status, error, traceback, costs)
+        if not records:
+            self.summary.kept.append((planned.title, traceback))
+        return records

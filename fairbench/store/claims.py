@@ -31,7 +31,7 @@ STALE = 90.0
 
 But for claims of a process of this machine that is still there, stopped (Ctrl-Z) or unable to
 write. A run of another machine that slept longer (a closed laptop) may find that another did its
-job: the same figures twice.
+job: the same figures twice. A sign that lies further ahead is none: a clock was wrong.
 """
 
 _SLACK = 5.0
@@ -53,6 +53,9 @@ _claims = sa.Table(
 )
 """Of no schema version: it holds nothing that outlives a run, and appears where it is missing."""
 
+_LONGEST_MACHINE = 200
+"""Characters of a host that name the machine; those of a file come after them."""
+
 _CANNOT = "Claims on jobs cannot be written to the store"
 
 
@@ -71,6 +74,7 @@ class Claims:
         self._thread: threading.Thread | None = None
         with translate_database_errors("The store cannot be opened"):
             self._has_table = self._make_table()
+            self._host = "/".join([_machine(), *_file_identity(store)])
 
     def __enter__(self) -> Self:
         self._thread = threading.Thread(target=self._beat, name="claims", daemon=True)
@@ -87,13 +91,12 @@ class Claims:
 
     def take(self, keys: Sequence[str]) -> bool:
         """Claim all of ``keys``; False, and nothing claimed, where another run holds one."""
-        mine = {"owner": self.owner, "host": _host(), "pid": os.getpid()}
+        mine = {"owner": self.owner, "host": self._host, "pid": os.getpid()}
         insert = self._store.insert(_claims).values(**mine, heartbeat=self._clock())
-        silent = _claims.c.heartbeat < self._clock() - self.stale
         forgotten = _claims.c.heartbeat < self._clock() - FORGOTTEN
 
         def claim(connection: sa.Connection) -> bool:
-            expired = silent & _claims.c.owner.not_in(there)
+            expired = ~self._beats() & _claims.c.owner.not_in(there)
             free = expired | _claims.c.owner.in_(dead) | (_claims.c.owner == self.owner)
             wanted = _claims.c.key.in_(keys) & free
             connection.execute(_claims.delete().where(wanted | forgotten))
@@ -108,8 +111,8 @@ class Claims:
         with translate_database_errors(_CANNOT):
             # Nobody need wait for the silence of a process of this machine that is gone.
             others = self._select(_claims.c.key.in_(keys), _claims.c.owner != self.owner)
-            dead = [row["owner"] for row in others if _is_dead(row)]
-            there = [row["owner"] for row in others if _is_there(row)]
+            dead = [row["owner"] for row in others if self._is_dead(row)]
+            there = [row["owner"] for row in others if self._is_there(row)]
             return self._transactions.run(claim)
 
     def release(self, keys: Sequence[str] | None = None, *, patience: float = PATIENCE) -> None:
@@ -135,8 +138,29 @@ class Claims:
         return frozenset(row["key"] for row in self._living())
 
     def _living(self) -> list[sa.RowMapping]:
-        beats = (_claims.c.heartbeat >= self._clock() - self.stale).label("beats")
-        return [row for row in self._select(also=beats) if _lives(row)]
+        rows = self._select(also=self._beats().label("beats"))
+        return [row for row in rows if self._lives(row)]
+
+    def _lives(self, claim: sa.RowMapping) -> bool:
+        return self._is_there(claim) or (bool(claim["beats"]) and not self._is_dead(claim))
+
+    def _is_there(self, claim: sa.RowMapping) -> bool:
+        """Whether the process that holds a claim is of this machine and has not ended."""
+        return self._is_here(claim) and not _is_gone(claim["pid"], claim["age"])
+
+    def _is_dead(self, claim: sa.RowMapping) -> bool:
+        """Whether the process that holds a claim was of this machine and is gone."""
+        return self._is_here(claim) and _is_gone(claim["pid"], claim["age"])
+
+    def _is_here(self, claim: sa.RowMapping) -> bool:
+        """Whether a claim was made on this machine, in this database and no copy of it."""
+        # Earlier versions told the machine alone.
+        return claim["host"] in (self._host, _machine())
+
+    def _beats(self) -> sa.ColumnElement[bool]:
+        """Whether the last sign of life is of now, or nearly."""
+        now = self._clock()
+        return _claims.c.heartbeat.between(now - self.stale, now + self.stale)
 
     def _select(
         self, *where: sa.ColumnElement[bool], also: sa.ColumnElement[Any] | None = None
@@ -180,7 +204,7 @@ class Claims:
 
 
 @cache
-def _host() -> str:
+def _machine() -> str:
     """This machine since it was booted, and the space its process ids are of.
 
     Two containers may share a name; a process of the other must not look dead.
@@ -192,25 +216,31 @@ def _host() -> str:
             parts.append(os.readlink(link) if link.is_symlink() else link.read_text().strip())
         except OSError:
             continue
-    return "/".join(parts)[:256]
+    return "/".join(parts)[:_LONGEST_MACHINE]
+
+
+def _file_identity(store: Store) -> list[str]:
+    """Device and number of an SQLite file; nothing of a database that is no file here.
+
+    A copied folder holds claims of a process that lives, and that will never renew them there.
+    """
+    if store.engine.dialect.name != "sqlite":
+        return []
+    with store.engine.connect() as connection:
+        (main,) = (
+            row.file
+            for row in connection.execute(sa.text("PRAGMA database_list"))
+            if row.name == "main"
+        )
+    try:
+        status = os.stat(main)
+    except OSError:  # it is in memory
+        return []
+    return [f"{status.st_dev}:{status.st_ino}"]
 
 
 def _in_words(claim: sa.RowMapping) -> str:
     return f"process {claim['pid']} on {claim['host'].split('/')[0]}"
-
-
-def _lives(claim: sa.RowMapping) -> bool:
-    return _is_there(claim) or (bool(claim["beats"]) and not _is_dead(claim))
-
-
-def _is_there(claim: sa.RowMapping) -> bool:
-    """Whether the process that holds a claim is of this machine and has not ended."""
-    return claim["host"] == _host() and not _is_gone(claim["pid"], claim["age"])
-
-
-def _is_dead(claim: sa.RowMapping) -> bool:
-    """Whether the process that holds a claim was of this machine and is gone."""
-    return claim["host"] == _host() and _is_gone(claim["pid"], claim["age"])
 
 
 def _is_gone(pid: int, silent: float) -> bool:

@@ -25,7 +25,8 @@ MAX_BYTES = 2**30
 def read_export(path: Path, *, own: bool = False) -> list[Record]:
     """Records of a file; ``.gz`` is decompressed as it is read.
 
-    ``own``: whether it is one's own backup, which may be of any size.
+    ``own``: whether it is one's own backup, which may be of any size, and hold what rows of others
+    may not; see :mod:`fairbench.store.imported_rows`.
 
     Raises
     ------
@@ -36,7 +37,7 @@ def read_export(path: Path, *, own: bool = False) -> list[Record]:
     """
     try:
         lines = read_lines(path, longest=LONGEST_LINE, most=None if own else MAX_BYTES)
-        return parse_export(line.decode("utf-8") for line in lines)
+        return parse_export((line.decode("utf-8") for line in lines), own=own)
     # A truncated file ends early, a garbled one is no gzip, or fails in its decompressor.
     except (OSError, EOFError, zlib.error, ValueError) as error:
         why = getattr(error, "strerror", None) or error
@@ -45,7 +46,7 @@ def read_export(path: Path, *, own: bool = False) -> list[Record]:
         ) from None
 
 
-def parse_export(lines: Iterable[str]) -> list[Record]:
+def parse_export(lines: Iterable[str], *, own: bool = False) -> list[Record]:
     """Records of an export; StoreError names the first line that is not one of an export."""
     records: list[Record] = []
     seen: set[tuple[str, str]] = set()
@@ -61,7 +62,7 @@ def parse_export(lines: Iterable[str]) -> list[Record]:
         if not isinstance(name, str) or name not in TABLES:
             raise _bad(number, "it names no table of a store")
         try:
-            row = checked_row(name, present_row(name, row, version))
+            row = checked_row(name, present_row(name, row, version), own=own)
             records.append(from_row(TABLES[name], row))
         except (TypeError, ValueError) as error:
             raise _bad(number, str(error)) from None

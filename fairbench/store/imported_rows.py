@@ -1,5 +1,8 @@
 """What a record from outside may hold: every field has a form, a range and a size.
 
+Of one's own backup what a store may well hold is let in: figures beyond the usual range, times of a
+clock that was wrong, texts of any length and with any characters. Of strangers' rows it is refused.
+
 One model per kind of record. A field that a kind of record gains has to be let in here: a test
 compares the fields with those of :mod:`fairbench.store.records`.
 """
@@ -8,7 +11,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -19,6 +22,7 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 
@@ -39,7 +43,7 @@ MAX_INTEGER = 2**31 - 1
 MAX_FIGURE, MAX_COST = 1e12, 1e30
 """Largest measured figure, and largest cost: squares of both are finite."""
 
-_DEPTH, _ITEMS, _LONGEST_MESSAGE = 6, 10_000, 20_000
+_DEPTH, _ITEMS, _LONGEST_MESSAGE, _LONGEST_TEXT = 6, 10_000, 20_000, 2000
 
 
 def _name(value: str) -> str:
@@ -54,10 +58,45 @@ def _dataset(value: str) -> str:
     return _name(value)
 
 
-def _printable(value: str) -> str:
+def _is_own(info: ValidationInfo) -> bool:
+    return info.context is not None and bool(info.context["own"])
+
+
+def _of_strangers(check: Callable[[Any], None]) -> AfterValidator:
+    """Validator for what only records of others must meet."""
+
+    def validate(value: Any, info: ValidationInfo) -> Any:
+        if not _is_own(info):
+            check(value)
+        return value
+
+    return AfterValidator(validate)
+
+
+def _check_printable(value: str) -> None:
     if not value.isprintable():
         raise ValueError("the text has control characters")
-    return value
+
+
+def _text(longest: int) -> AfterValidator:
+    """Validator of printable text of at most so many characters."""
+
+    def check(value: str) -> None:
+        if len(value) > longest:
+            raise ValueError(f"at most {longest:,} characters are allowed")
+        _check_printable(value)
+
+    return _of_strangers(check)
+
+
+def _within(most: float) -> AfterValidator:
+    """Validator of numbers that are of at most this size, with either sign."""
+
+    def check(value: float) -> None:
+        if abs(value) > most:
+            raise ValueError(f"a number from -{most:g} to {most:g} is needed")
+
+    return _of_strangers(check)
 
 
 def _clean(value: Any) -> Any:
@@ -70,14 +109,17 @@ def _clean(value: Any) -> Any:
     )
 
 
-def _time(value: str) -> str:
+def _time(value: str, info: ValidationInfo) -> str:
     moment = dt.datetime.fromisoformat(value)
     if moment.tzinfo is None:
         raise ValueError("the time has no time zone")
-    if moment.year < 2000 or moment > dt.datetime.now(dt.UTC) + CLOCK_SKEW:
+    if not _is_own(info) and (moment.year < 2000 or moment > dt.datetime.now(dt.UTC) + CLOCK_SKEW):
         raise ValueError("the time is not between the year 2000 and now")
-    # One form, as times are compared as text.
-    return moment.astimezone(dt.UTC).isoformat(timespec="seconds")
+    try:
+        # One form, as times are compared as text.
+        return moment.astimezone(dt.UTC).isoformat(timespec="seconds")
+    except OverflowError:
+        raise ValueError("the time is beyond the years 1 to 9999") from None
 
 
 def _split(value: str) -> str:
@@ -87,26 +129,29 @@ def _split(value: str) -> str:
         raise ValueError(error.message) from None
 
 
-def _replicates(value: str) -> str:
+def _replicates(value: str, info: ValidationInfo) -> str:
     try:
         known = from_text(value)
     except FairbenchError as error:
         raise ValueError("the replicates cannot be read") from error
-    if any(abs(numbers).max() > MAX_FIGURE for numbers in known.values()):
+    if not _is_own(info) and any(abs(numbers).max() > MAX_FIGURE for numbers in known.values()):
         raise ValueError("the replicates are not of a measured figure's size")
     return value
 
 
-def _plain(value: Any, depth: int = _DEPTH) -> Any:
+def _plain(value: Any, info: ValidationInfo, depth: int = _DEPTH) -> Any:
     """Check JSON of any form: finite numbers, short texts, not deep, not long."""
     if isinstance(value, str):
-        if len(value) > 2000:
-            raise ValueError("a text in it has more than 2,000 characters")
-        _printable(value)
+        if not _is_own(info):
+            if len(value) > _LONGEST_TEXT:
+                raise ValueError(f"a text in it has more than {_LONGEST_TEXT:,} characters")
+            _check_printable(value)
     elif isinstance(value, bool) or value is None:
         return value
     elif isinstance(value, int | float):
-        if not math.isfinite(value) or abs(value) > MAX_COST:
+        # Whole numbers may be larger than any that is not.
+        finite = isinstance(value, int) or math.isfinite(value)
+        if not finite or (not _is_own(info) and abs(value) > MAX_COST):
             raise ValueError("a number in it is not finite, or too large")
     elif not depth:
         raise ValueError(f"it is deeper than {_DEPTH} levels")
@@ -117,15 +162,15 @@ def _plain(value: Any, depth: int = _DEPTH) -> Any:
             value.items() if isinstance(value, dict) else enumerate(value)
         )
         for key, part in pairs:
-            _plain(key, 1)
-            _plain(part, depth - 1)
+            _plain(key, info, 1)
+            _plain(part, info, depth - 1)
     return value
 
 
 def _column(value: str) -> str:
     if value in RESERVED:
         raise ValueError("a figure has the name of another column")
-    return _printable(value)
+    return value
 
 
 Digest = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\z")]
@@ -133,13 +178,13 @@ Code = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{16}\z")]
 Representations = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\.npz\z")]
 EncoderFile = Annotated[str, StringConstraints(pattern=r"\A[0-9a-f]{64}\.safetensors\z")]
 RunId = Annotated[str, StringConstraints(pattern=r"\A[A-Za-z0-9-]{1,64}\z")]
-Column = Annotated[str, StringConstraints(max_length=200), AfterValidator(_printable)]
+Column = Annotated[str, _text(200)]
 MethodName = Annotated[str, StringConstraints(max_length=MAX_NAME_LENGTH), AfterValidator(_name)]
 DatasetName = Annotated[
     str, StringConstraints(max_length=MAX_NAME_LENGTH), AfterValidator(_dataset)
 ]
-Line = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_printable)]
-Label = Annotated[str, StringConstraints(min_length=1, max_length=80), AfterValidator(_printable)]
+Line = Annotated[str, _text(_LONGEST_TEXT)]
+Label = Annotated[str, StringConstraints(min_length=1), _text(80)]
 Message = Annotated[str, BeforeValidator(_clean)]
 Budget = Annotated[str, StringConstraints(pattern=r"\A(full|quick|[1-9][0-9]{0,9})\z")]
 Time = Annotated[str, StringConstraints(max_length=40), AfterValidator(_time)]
@@ -147,9 +192,9 @@ SplitName = Annotated[str, StringConstraints(max_length=32), AfterValidator(_spl
 Replicates = Annotated[str, AfterValidator(_replicates)]
 Json = Annotated[dict[str, Any], AfterValidator(_plain)]
 Whole = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
-PointColumn = Annotated[str, StringConstraints(max_length=200), AfterValidator(_column)]
-Number = Annotated[float, Field(ge=-MAX_FIGURE, le=MAX_FIGURE, allow_inf_nan=False)]
-Cost = Annotated[float, Field(ge=-MAX_COST, le=MAX_COST, allow_inf_nan=False)]
+PointColumn = Annotated[Column, AfterValidator(_column)]
+Number = Annotated[float, Field(allow_inf_nan=False), _within(MAX_FIGURE)]
+Cost = Annotated[float, Field(allow_inf_nan=False), _within(MAX_COST)]
 Figures = Annotated[dict[Column, Number | None], Field(max_length=2000)]
 PointFigures = Annotated[dict[PointColumn, Number | None], Field(max_length=2000)]
 Knobs = Annotated[dict[Column, Number], Field(max_length=20)]
@@ -304,10 +349,13 @@ FORMS: dict[str, type[_RecordLine]] = {
 """The form of its rows, by the name of a table."""
 
 
-def checked_row(table: str, row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a table as it may be stored; ValueError names the field that is wrong."""
+def checked_row(table: str, row: dict[str, Any], *, own: bool = False) -> dict[str, Any]:
+    """Return the row of a table as it may be stored; ValueError names the field that is wrong.
+
+    ``own``: whether it is of one's own backup.
+    """
     try:
-        line = FORMS[table].model_validate(row)
+        line = FORMS[table].model_validate(row, context={"own": own})
     except ValidationError as error:
         raise ValueError(_in_words(error)) from None
     # Of all else nothing was changed.

@@ -43,7 +43,8 @@ _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,40}://"
 _START = re.compile(_SCHEME)
 _IN_TEXT = re.compile(_SCHEME + r"[^\s'\"<>]+")
 _NO_PORT = re.compile(r"([^:/?\[]*):(?!\d*(?:[/?]|$))[^/?]*")
-_OPTION = re.compile(r"([^=&]*)=([^&]*)")
+# From where an option begins: tried at each character, one without a value takes minutes.
+_OPTION = re.compile(r"(?<![^&])([^=&]*)=([^&]*)")
 
 
 def redact_url(url: str) -> str:

@@ -80,7 +80,7 @@ class Checkpoint:
                 io.BytesIO(content), map_location="cpu", weights_only=True
             )
         # The driver reported what was damaged before the run; extra state may not be plain.
-        except (checkpoints.DamagedError, UnpicklingError):
+        except (checkpoints.DamagedError, checkpoints.ForeignError, UnpicklingError):
             return 0
         if state["made_for"] != _made_for(streams, schedule):
             return 0

@@ -22,6 +22,10 @@ class DamagedError(Exception):
     """A checkpoint's content is not what was written."""
 
 
+class ForeignError(Exception):
+    """A checkpoint was not written here: a plugin saves what it likes at the path it is given."""
+
+
 def path_of(results: Path, packing: Sequence[str], device: str) -> Path:
     """File of a stack, named by its units in order and its device, as sums differ by device."""
     name = hashlib.sha256("\n".join([device, *packing]).encode()).hexdigest()
@@ -44,13 +48,21 @@ def write(path: Path, content: bytes) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """Content of a checkpoint; None where there is none, DamagedError where it was altered."""
+    """Content of a checkpoint; None where there is none.
+
+    Raises DamagedError where it was altered, and ForeignError where it was never :func:`write`'s.
+    """
     try:
         whole = path.read_bytes()
     except FileNotFoundError:
         return None
+    except IsADirectoryError as error:
+        raise ForeignError(str(error)) from error
     except OSError as error:
         raise DamagedError(str(error)) from error
+    # The mark of a file that ends early is the beginning of it.
+    if not _MAGIC.startswith(whole[: len(_MAGIC)]):
+        raise ForeignError("it does not begin as checkpoints of neural methods do")
     start = len(_MAGIC) + _DIGEST
     content = whole[start:]
     if whole[:start] != _MAGIC + hashlib.sha256(content).digest():
@@ -69,9 +81,12 @@ def review(paths: Sequence[Path]) -> list[str]:
     """Delete damaged checkpoints; returns a line for the user about each that exists."""
     messages = []
     for path in paths:
+        continues = f"Training continues from the checkpoint {path}."
         try:
             if read(path) is not None:
-                messages.append(f"Training continues from the checkpoint {path}.")
+                messages.append(continues)
+        except ForeignError:  # only its plugin can tell whether it is whole
+            messages.append(continues)
         except DamagedError as error:
             drop(path)
             text = f"Warning: the checkpoint {path} is damaged ({error}): training restarts."

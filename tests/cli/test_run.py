@@ -217,6 +217,10 @@ def test_training_again_that_fails_loses_no_result(fairbench_here: Call, tmp_pat
     again = fairbench_here(*words, "--rerun", "all")
     assert again.returncode == 1
     assert "FAILED: raises on toy" in again.stderr
+    assert "Earlier results of these stand; try again with --rerun all." in again.stderr
+    assert "Traceback (most recent call last)" in again.stderr, "the store keeps none"
+    assert "--rerun failed" not in again.stderr
+    assert "status" not in again.stderr
     pd.testing.assert_frame_equal(
         board(tmp_path)[["method", "complete", "aufdc"]], before[["method", "complete", "aufdc"]]
     )

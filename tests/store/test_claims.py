@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -70,6 +71,49 @@ def test_who_is_silent_loses_its_claims_unless_it_is_seen_to_be_there(store_url:
         connection.execute(sa.text("UPDATE claims SET host = 'far'"))
     assert not other.held()
     assert other.take(["b"])
+
+
+def test_a_sign_of_life_from_the_future_is_none(store_url: str) -> None:
+    """Of a clock that was wrong: it would hold the claim until then."""
+    store = Store(store_url)
+    assert Claims(store, "ahead").take(["a", "b"])
+    with store.engine.begin() as connection:
+        ahead = f"UPDATE claims SET host = 'far', heartbeat = heartbeat + {2 * STALE}"
+        connection.execute(sa.text(ahead))
+    other = Claims(store, "other")
+    assert not other.held()
+    assert other.take(["a"])
+    with store.engine.begin() as connection:
+        connection.execute(sa.text(f"UPDATE claims SET heartbeat = heartbeat - {1.5 * STALE}"))
+    assert not Claims(store, "next").take(["b"])  # half a limit ahead: clocks differ a little
+
+
+def test_claims_in_a_copied_folder_are_those_of_a_stranger(tmp_path: Path) -> None:
+    """The run that holds them is there and works elsewhere: nobody will renew them here."""
+    store = Store.in_folder(tmp_path / "first")
+    assert Claims(store, "first").take(["a"])
+    with store.engine.begin() as connection:
+        connection.execute(sa.text("UPDATE claims SET heartbeat = heartbeat - 2"))
+    store.engine.dispose()
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    assert not Claims(Store.in_folder(tmp_path / "first"), "second", stale=1).take(["a"])
+    copy = Claims(Store.in_folder(tmp_path / "copy"), "second", stale=1)
+    assert not copy.held()
+    assert copy.take(["a"])
+
+
+def test_a_claim_that_an_earlier_version_wrote_is_of_this_machine(store_url: str) -> None:
+    """It names no database."""
+    store = Store(store_url)
+    assert Claims(store, "earlier").take(["a"])
+    with store.engine.begin() as connection:
+        (host,) = connection.execute(sa.text("SELECT host FROM claims")).scalars()
+        earlier = "/".join(host.split("/")[:3])
+        silent = f"UPDATE claims SET host = '{earlier}', heartbeat = heartbeat - 2"
+        connection.execute(sa.text(silent))
+    other = Claims(store, "other", stale=1)
+    assert other.held() == {"a"}
+    assert not other.take(["a"])
 
 
 def test_claims_of_a_killed_run_are_free_at_once(store_url: str) -> None:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from fairbench.errors import StoreError
+from fairbench.stats.bootstrap import to_text
 from fairbench.store.database import Store
 from fairbench.store.export import parse_export, read_export
 from fairbench.store.imported_rows import FORMS
@@ -124,6 +126,80 @@ def check_refused(text: list[str], number: int, field: str, folder: Path) -> Non
     assert error.value.message.isprintable()
     assert len(error.value.message) < 600
     assert len(list(where.export())) == 1
+
+
+OWN_UNITS: dict[str, dict[str, Any]] = {
+    "a clock that was reset": {"finished": "1970-01-01T00:00:05+00:00"},
+    "a clock that is ahead": {"finished": "2999-01-01T00:00:00+00:00"},
+    "a large knob": {"read_points": [{"label": "beta=1", "knobs": {"beta": 1e15}}]},
+    "a hyperparameter of two lines": {"params": {"prompt": "a\nb"}},
+    "a long hyperparameter": {"params": {"x": "y" * 3000}, "params_label": "x=" + "y" * 3000},
+    "a large hyperparameter": {"params": {"x": 1e300, "y": 10**400}},
+    "a large cost": {"costs": {"flops": 1e31}},
+    "an unprintable name": {"plugin": "a\tb"},
+}
+OWN_POINTS: dict[str, dict[str, Any]] = {
+    "a large figure": {
+        "values": {"distortion": 3e12, "mutual_information": 0.1, "accuracy_s": 0.7}
+    },
+    "a large knob": {"knobs": {"beta": 1e15}},
+    "large replicates": {"replicates": to_text({"distortion": np.full(3, 3e12)})},
+}
+NOT_EVEN_OWN = {
+    "an artefact that is a path",
+    "an artefact that leads out",
+    "a dataset that leads out",
+    "a method that leads out",
+    "a time without zone",
+    "a seed beyond all",
+    "a seed that is no integer",
+    "params with no number",
+    "params without end",
+    "hardware without a device",
+    "a key of another form",
+    "a field too many",
+}
+
+
+@pytest.mark.parametrize("name", OWN_UNITS)
+def test_an_own_unit_comes_back_and_a_strangers_is_refused(name: str, tmp_path: Path) -> None:
+    check_own(lines(unit=OWN_UNITS[name]), tmp_path)
+
+
+@pytest.mark.parametrize("name", OWN_POINTS)
+def test_an_own_point_comes_back_and_a_strangers_is_refused(name: str, tmp_path: Path) -> None:
+    check_own(lines(point=OWN_POINTS[name]), tmp_path)
+
+
+def check_own(text: list[str], folder: Path) -> None:
+    file = folder / "backup.jsonl"
+    file.write_text("".join(f"{line}\n" for line in text))
+    with pytest.raises(StoreError):
+        read_export(file)
+    where = Store.in_folder(folder)
+    where.merge(read_export(file, own=True))
+    assert [json.loads(line) for line in where.export()] == [json.loads(line) for line in text]
+
+
+@pytest.mark.parametrize("name", sorted(NOT_EVEN_OWN))
+def test_what_no_store_can_hold_is_refused_of_ones_own_too(name: str) -> None:
+    with pytest.raises(StoreError):
+        parse_export(lines(unit=UNITS[name]), own=True)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        {"values": {"distortion": 10**400, "mutual_information": 0.1, "accuracy_s": 0.7}},
+        {"values": {"distortion": 1, "mutual_information": 1, "accuracy_s": 1, "method": 1}},
+        {"audit_config": {"x": float("nan")}},
+        {"finished": "0001-01-01T00:00:00+14:00"},
+    ],
+    ids=str,
+)
+def test_of_ones_own_too_figures_are_finite(point: dict[str, Any]) -> None:
+    with pytest.raises(StoreError):
+        parse_export(lines(point=point), own=True)
 
 
 def test_messages_are_cut_and_escaped() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -97,6 +98,12 @@ class Work:
         if self.what.startswith("children"):
             start_children(self.id)
             self.end_as(self.what.removeprefix("children-"))
+        if self.what.startswith("pool"):
+            _, method, end = self.what.split("-")
+            start_pool(self.id, method)
+            self.end_as(end)
+        if self.what == "loader":
+            return load_in_a_worker()
         if self.what == "big":
             return bytes(20_000_000)
         return self.what
@@ -149,6 +156,33 @@ def start_children(folder: str) -> None:
         time.sleep(600)
     while len(list(Path(folder).iterdir())) < 5:
         time.sleep(0.01)
+
+
+def start_pool(folder: str, method: str) -> None:
+    """Start five processes as multiprocessing does, which note their numbers, and leave them."""
+    pool = multiprocessing.get_context(method).Pool(5)
+    numbers = pool.map(note_number, [folder] * 5, chunksize=1)
+    assert set(numbers) == {int(path.name) for path in Path(folder).iterdir()}
+    _kept.append(pool)
+
+
+_kept: list[Any] = []
+"""Pools that nobody closes."""
+
+
+def note_number(folder: str) -> int:
+    """Note this process's number in a folder, and wait until five have."""
+    Path(folder, str(os.getpid())).touch()
+    while len(list(Path(folder).iterdir())) < 5:
+        time.sleep(0.01)
+    return os.getpid()
+
+
+def load_in_a_worker() -> list[int]:
+    """Numbers that came through a process of torch's."""
+    from torch.utils.data import DataLoader
+
+    return [int(batch.sum()) for batch in DataLoader([1, 2, 3, 4], batch_size=2, num_workers=1)]  # type: ignore[arg-type]
 
 
 def assert_none_lives(folder: Path) -> None:

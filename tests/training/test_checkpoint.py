@@ -100,7 +100,7 @@ def test_a_model_that_diverged_stays_masked(path: Path) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b"x" + b, lambda b: b"", bytearray])
+@pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b[:9], lambda b: b"", bytearray])
 def test_a_damaged_checkpoint_is_told_and_ignored(
     path: Path, damage: Callable[[bytes], bytes]
 ) -> None:
@@ -117,6 +117,21 @@ def test_a_damaged_checkpoint_is_told_and_ignored(
     assert "damaged" in message
     assert not path.exists()
     assert checkpoints.review([path]) == []
+
+
+def test_what_a_plugin_saved_itself_is_left_to_it(path: Path) -> None:
+    """Of ``FitContext.checkpoint`` any content may be made: it is no damage."""
+    with path.open("wb") as file:
+        np.savez(file, step=7)
+    saved = path.read_bytes()
+    folder = path.with_name("folder.checkpoint")
+    folder.mkdir()
+    assert [message.split(" from ")[0] for message in checkpoints.review([path, folder])] == [
+        "Training continues",
+        "Training continues",
+    ]
+    assert path.read_bytes() == saved
+    assert same(fit()[0], fit(Checkpoint(path, 1e9))[0])
 
 
 def test_a_checkpoint_of_something_else_is_not_used(path: Path) -> None:

@@ -303,16 +303,26 @@ def _context() -> Any:
 
 
 def _start_server() -> None:
-    """Start the fork server deaf to Ctrl-C, which would else find it while it still imports."""
+    """Start the fork server deaf to Ctrl-C, which would else find it while it still imports.
+
+    Raises ExecutorError where it finds no place for its socket.
+    """
     from multiprocessing import forkserver
 
-    if threading.current_thread() is not threading.main_thread():
-        return  # it starts with the first job
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # In other threads signals cannot be set.
+    here = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if here else None
     try:
         forkserver.ensure_running()
+    except OSError as error:
+        raise ExecutorError(
+            f"The process that starts jobs cannot be started: {error.strerror or error}.",
+            "It keeps a socket in the folder for temporary files, which must be one that can be "
+            "written, with a short path. Name one in TMPDIR, as in: export TMPDIR=/tmp",
+        ) from error
     finally:
-        signal.signal(signal.SIGINT, before)
+        if here:
+            signal.signal(signal.SIGINT, before)
 
 
 def _end_server() -> None:

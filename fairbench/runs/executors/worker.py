@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
 import sys
@@ -29,6 +30,7 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _forget_the_server()
     start_guarded([connection.fileno(), prints.fileno()])
+    _allow_children()
     _redirect_output(prints)
     try:
         os.environ.update(connection.recv())
@@ -78,6 +80,16 @@ def _forget_the_server() -> None:
     if (pipe := getattr(tracker, "_fd", None)) is not None:
         tracker._fd = tracker._pid = None
         os.close(pipe)
+
+
+def _allow_children() -> None:
+    """Let the job start processes with multiprocessing, as a Pool or a DataLoader does.
+
+    To the driver this process is a daemon, which may have none: multiprocessing would leave them
+    behind where it ends a daemon. Here the guardian ends them with the job.
+    """
+    process: Any = multiprocessing.current_process()
+    process._config["daemon"] = False
 
 
 def _redirect_output(prints: Connection) -> None:

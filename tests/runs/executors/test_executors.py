@@ -121,6 +121,24 @@ class ExecutorTestCase:
         assert getattr(end, "status", None) == expected.get(how)
         executor.stop()
 
+    @pytest.mark.parametrize(
+        "what",
+        ["pool-fork-return", "pool-spawn-return", "pool-forkserver-return", "pool-fork-sleep"],
+    )
+    def test_a_job_may_use_multiprocessing_and_its_pool_ends_with_it(
+        self, tmp_path: Path, what: str
+    ) -> None:
+        executor = self.make(timeout=10.0 if what.endswith("sleep") else None)
+        executor.submit(Work(what, id=str(tmp_path)))  # type: ignore[arg-type]
+        (end,) = [e for e in executor.events() if isinstance(e, Finished | Failed)]
+        assert getattr(end, "error", "").startswith("killed after" if "sleep" in what else "")
+        assert isinstance(end, Failed) == ("sleep" in what)
+        assert_none_lives(tmp_path)
+        executor.stop()
+
+    def test_a_job_may_load_its_data_in_processes(self, executor: Executor) -> None:
+        assert self.ends(executor, "loader")["loader"].result == [3, 7]  # type: ignore[union-attr]
+
     @pytest.mark.parametrize("what", ["garbage", "garbled-end"])
     def test_the_driver_survives_what_a_job_writes_to_its_descriptors(
         self, executor: Executor, what: str
@@ -242,6 +260,34 @@ class TestInline(ExecutorTestCase):
                 return
             time.sleep(0.1)
         pytest.fail("a process outlived the driver")
+
+    @pytest.mark.parametrize(
+        ("name", "why"),
+        [("missing", "No usable temporary directory found"), ("x" * 100, "path too long")],
+    )
+    def test_without_a_usable_temporary_folder_it_says_what_to_do(
+        self, tmp_path: Path, name: str, why: str
+    ) -> None:
+        folder = tmp_path / name
+        if name != "missing":
+            folder.mkdir()
+        code = (
+            "import tempfile;"
+            "from fairbench.errors import ExecutorError;"
+            "from fairbench.runs.executors.inline import InlineExecutor;"
+            f"tempfile._candidate_tempdir_list = lambda: [{str(folder)!r}];"
+            "tempfile.tempdir = None;"
+            "e = InlineExecutor(workers=1, timeout=None);\n"
+            "try: e.prepare()\n"
+            "except ExecutorError as error: print(error)\n"
+            "e.stop()"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert why in done.stdout
+        assert "TMPDIR=/tmp" in done.stdout
 
     def test_prepared_it_runs_jobs_all_the_same(self) -> None:
         executor = self.make()
