@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, pstdev
 
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.config import RunConfig
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
@@ -22,6 +23,7 @@ from fairbench.leaderboard.board import Board
 from fairbench.registry import Registry, plugin_source
 from fairbench.runs.point_gains import PointGains
 from fairbench.stats.bootstrap import from_text
+from fairbench.store.keys import point_key
 from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
 from fairbench.store.submission import Submission, SubmissionInfo
 
@@ -185,9 +187,31 @@ class SubmittedRow:
                     f"A point ({point.label}) is not of the audit of the {info.title}.",
                     "Measure it again with this version: fairbench audit --results DIR",
                 )
+        self._check_keys(board)
         self._check_completeness(board)
         self.i_max = max(one.figures["mutual_information_max"] for one in board.references)
         self.d_max = max(one.figures["distortion_max"] for one in board.references)
+
+    def _check_keys(self, board: Board) -> None:
+        """Raise ConfigError where a record is not that of one point of one of its models.
+
+        It would count on a curve, and could be drawn, but nothing would be measured in its place.
+        """
+        if len({one.key for one in self.records}) < len(self.records):
+            raise ConfigError("The submission holds a record twice.", _WHOLE_ROWS)
+        audit = PRESETS[AuditPreset(board.info.audit)].as_dict()
+        version = board.info.audit_version
+        planned = {
+            (unit.key, point.label): point_key(unit.key, point.label, audit, version)
+            for unit in self.units.values()
+            for point in unit.points
+        }
+        for one in self.records:
+            if isinstance(one, PointRecord) and planned.get((one.unit, one.label)) != one.key:
+                raise ConfigError(
+                    f"A record ({one.label}) is not one of the points of the submitted models.",
+                    "Write the submission with the version that the row was measured with.",
+                )
 
     def _check_completeness(self, board: Board) -> None:
         """Raise ConfigError where a fold, a model or a point is missing: it may be a bad one."""
@@ -199,6 +223,15 @@ class SubmittedRow:
                 "are missing.",
                 _WHOLE_ROWS,
             )
+        splits = {unit.fingerprint for unit in self.units.values()}
+        for seed in sorted({unit.seed for unit in self.units.values()}):
+            of_seed = {unit.fingerprint for unit in self.units.values() if unit.seed == seed}
+            if missing := splits - of_seed:
+                raise ConfigError(
+                    f"Of the row, seed {seed} is missing for {len(missing)} of its "
+                    f"{len(splits)} splits.",
+                    _WHOLE_ROWS,
+                )
         measured = {(point.unit, point.label) for point in self.points}
         curves = Counter(
             (unit.split, unit.seed) for unit in self.units.values() for _ in unit.points
@@ -282,21 +315,24 @@ class SubmittedRow:
     def draw(self, count: int, seed: int | None) -> list[PointRecord]:
         """Draw points, of as many splits as there are; by chance where no seed is given.
 
-        The first one is that by which the row's rank gains most; others are drawn by chance, the
-        more often the more a figure gains by them: a single point can make an area.
+        The first one is that by which the row's rank gains most, the second one any of those that
+        areas are made of; others are drawn by chance, the more often the more a figure gains by
+        them: a single point can make an area.
         """
         source = random.SystemRandom() if seed is None else random.Random(seed)
         left = sorted(self.points, key=lambda point: point.key)
-        gains = PointGains.of(self.units, self.points, self._board_references)
+        gains = PointGains.of(self.units, self.points, self._board_references, source)
         drawn: list[PointRecord] = []
         while left and len(drawn) < count:
             used = {self.units[point.unit].split for point in drawn}
             fresh = [p for p in left if self.units[p.unit].split not in used] or left
-            if drawn:
+            if not drawn:
+                drawn.append(max(fresh, key=gains.of_rank))
+            elif len(drawn) == 1:
+                drawn += source.choices(fresh, gains.of_hulls(fresh))
+            else:
                 weights = gains.weights(fresh, source.randrange(len(gains.by_figure) + 1))
                 drawn += source.choices(fresh, weights)
-            else:
-                drawn.append(max(fresh, key=gains.of_rank))
             left.remove(drawn[-1])
         return drawn
 

@@ -24,6 +24,7 @@ from tests.support.submissions import (
     changed,
     changed_point,
     changed_units,
+    planned_key,
     submitted,
     without_point,
 )
@@ -145,9 +146,53 @@ def test_a_curve_of_more_points_than_any_of_the_board_is_refused(board: Board) -
     whole = submitted(board)
     (unit,) = units_of_split(whole, "official")
     longer = changed_units(whole, read_points=(*unit.points, more))
-    extra = points_of(whole)[0].replace(key="9" * 64, label=more.label, knobs=more.knobs)
+    key = planned_key(board, unit.key, more.label)
+    extra = points_of(whole)[0].replace(key=key, label=more.label, knobs=more.knobs)
     with pytest.raises(ConfigError, match="Its curves have up to 5 points"):
         SubmittedRow(replace(longer, records=[*longer.records, extra]), board)
+
+
+@pytest.mark.parametrize("status", [Status.DONE, Status.FAILED])
+def test_records_beside_those_of_the_points_are_refused(board: Board, status: Status) -> None:
+    """They would count on a curve, and none could be measured again in its place."""
+    whole = submitted(board)
+    point = points_of(whole)[0].replace(status=status)
+    key = planned_key(board, point.unit, "more")
+    for extra in (
+        point.replace(key="9" * 64),
+        point.replace(key=key, label="more"),
+        point.replace(key=key),
+        point.replace(key=planned_key(board, "9" * 64, point.label), unit="9" * 64),
+    ):
+        with pytest.raises(ConfigError, match="is not one of the points"):
+            SubmittedRow(replace(whole, records=[*whole.records, extra]), board)
+    first, second, *_ = points_of(whole)
+    with pytest.raises(ConfigError, match="is not one of the points"):
+        SubmittedRow(changed_point(whole, first.key, label=second.label), board)
+
+
+def test_the_same_record_twice_is_refused(board: Board) -> None:
+    whole = submitted(board)
+    (unit,) = units_of_split(whole, "official")
+    for again in (points_of(whole)[0], unit):
+        with pytest.raises(ConfigError, match="holds a record twice"):
+            SubmittedRow(replace(whole, records=[*whole.records, again]), board)
+
+
+def test_a_seed_is_submitted_for_every_split_or_none(folded: Board) -> None:
+    """Of the splits with another seed, the best could be chosen."""
+    whole = submitted(folded)
+    (unit,) = units_of_split(whole, "fold 1 of 5")
+    other = unit.replace(key="9" * 64, seed=1)
+    points = [
+        point.replace(unit=other.key, key=planned_key(folded, other.key, point.label))
+        for point in points_of(whole)
+        if point.unit == unit.key
+    ]
+    (reference,) = (one for one in folded.references if one.fingerprint == unit.fingerprint)
+    two = replace(folded, references=[*folded.references, reference.replace(key="8" * 64, seed=1)])
+    with pytest.raises(ConfigError, match="seed 1 is missing for 5 of its 6 splits"):
+        SubmittedRow(replace(whole, records=[*whole.records, other, *points]), two)
 
 
 def edited(board: Board, figure: str, factor: float, **fields: object) -> list[str]:
@@ -274,28 +319,6 @@ def test_a_point_that_gives_nothing_again_agrees_in_nothing(board: Board) -> Non
     assert {one.figure for one in found if not one.agrees} == told
 
 
-def keys_of(points: list[PointRecord]) -> list[str]:
-    return [point.key for point in points]
-
-
-def test_points_are_drawn_of_as_many_splits_as_there_are(folded: Board) -> None:
-    row = SubmittedRow(submitted(folded), folded)
-    for seed in (None, *range(10)):
-        splits = [row.units[point.unit].split for point in row.draw(6, seed)]
-        assert len(set(splits)) == 6
-    everything = row.draw(99, 0)
-    assert sorted(keys_of(everything)) == sorted(keys_of(row.points))
-
-
-def test_a_draw_is_that_of_its_seed_whatever_the_order_in_the_file(folded: Board) -> None:
-    whole = submitted(folded)
-    row = SubmittedRow(whole, folded)
-    turned = SubmittedRow(replace(whole, records=whole.records[::-1]), folded)
-    draws = [keys_of(row.draw(3, seed)) for seed in range(10)]
-    assert draws == [keys_of(turned.draw(3, seed)) for seed in range(10)]
-    assert len({tuple(draw) for draw in draws}) > 5
-
-
 def test_a_method_with_the_source_that_was_submitted_is_taken(board: Board) -> None:
     source = plugin_source(REGISTRY.methods["sofair"])
     check_source(submitted(board, source=source).info, REGISTRY)
@@ -335,20 +358,6 @@ def test_a_model_that_is_described_otherwise_is_refused(
     row.check_described(row.units)
     with pytest.raises(ConfigError, match=f"has {field} .* here it is"):
         row.check_described(planned)
-
-
-def test_the_point_that_makes_an_area_is_drawn_first(folded: Board) -> None:
-    whole = submitted(folded)
-    forged = points_of(whole)[5]
-    made = {"mutual_information": 0.001, "distortion": 0.01}
-    values = {**forged.figures, **made, **{f"{name}_validation": v for name, v in made.items()}}
-    row = SubmittedRow(changed_point(whole, forged.key, values=values), folded)
-    for seed in range(5):
-        first, *others = row.draw(3, seed)
-        assert first.key == forged.key
-        assert len({row.units[point.unit].split for point in (first, *others)}) == 3
-    every = {point.key for seed in range(200) for point in row.draw(2, seed)}
-    assert len(every) > 10  # others by chance, alike in one draw of four
 
 
 def test_references_that_are_kept_are_those_of_the_board(board: Board) -> None:
