@@ -7,13 +7,9 @@ the drawn points are audited.
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from statistics import fmean, pstdev
 
 from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.config import RunConfig
@@ -22,72 +18,15 @@ from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board
 from fairbench.registry import Registry, plugin_source
 from fairbench.runs.point_gains import PointGains
+from fairbench.runs.verified_figures import (
+    AllowedDifferences,
+    RetrainedFigure,
+    compared_figures,
+)
 from fairbench.stats.bootstrap import from_text
 from fairbench.store.keys import point_key
 from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
 from fairbench.store.submission import Submission, SubmissionInfo
-
-
-class FigureKind(StrEnum):
-    """Kinds of figures, by what may differ when a model is trained again."""
-
-    INFORMATION = "information"
-    CERTIFIED = "certified"
-    DISTORTION = "distortion"
-    ACCURACY = "accuracy"
-    COUNT = "count"
-
-
-FIGURES = {
-    "mutual_information": FigureKind.INFORMATION,
-    "distortion": FigureKind.DISTORTION,
-    "accuracy_y": FigureKind.ACCURACY,
-    "mutual_information_validation": FigureKind.INFORMATION,
-    "distortion_validation": FigureKind.DISTORTION,
-    "accuracy_y_validation": FigureKind.ACCURACY,
-    "accuracy_s_validation": FigureKind.ACCURACY,
-    "mutual_information_y_validation": FigureKind.INFORMATION,
-    "certified_plug_in_information": FigureKind.CERTIFIED,
-    "certified_mutual_information": FigureKind.CERTIFIED,
-    "certified_rows": FigureKind.COUNT,
-    "certified_smallest_group": FigureKind.COUNT,
-    "certified_groups": FigureKind.COUNT,
-}
-"""What is compared of a point: all that its area, its certified area and its limits are made of."""
-
-AREA_FIGURES = (
-    "mutual_information",
-    "distortion",
-    "mutual_information_validation",
-    "distortion_validation",
-)
-"""Of these, those that the area itself is made of."""
-
-MIN_ALLOWED = {
-    FigureKind.INFORMATION: 0.05,
-    FigureKind.CERTIFIED: 0.15,  # it depends on the number of codes, which rounding changes
-    FigureKind.DISTORTION: 0.02,
-    FigureKind.ACCURACY: 0.02,
-    FigureKind.COUNT: 0.0,
-}
-"""Differences that are allowed in any case: of information and D as shares of I(X;S) and D_max.
-Training again on another machine rounds differently."""
-
-AUDITOR_NOISE = 0.006
-"""Nats by which two trainings of the same auditors may differ: twice their standard deviation."""
-
-MAX_ALLOWED = {
-    FigureKind.INFORMATION: 0.15,
-    FigureKind.CERTIFIED: 0.3,
-    FigureKind.DISTORTION: 0.06,
-    FigureKind.ACCURACY: 0.04,
-    FigureKind.COUNT: 0.0,
-}
-"""Differences that are never allowed, however much the splits of a row differ."""
-
-_SPREADS = 2.0
-"""Allowed differences in standard deviations of the same setting over splits, between the two."""
-
 
 _ROUNDED = 1e-3
 """Nats by which a figure of a point may differ from that of its auditor."""
@@ -99,58 +38,6 @@ _DESCRIBES = (
 """Fields of a model's record that tables are made by, and that do not depend on its training."""
 
 _WHOLE_ROWS = "Submit every split and point of the row: those left out may be the bad ones."
-
-
-@dataclass(frozen=True)
-class RetrainedFigure:
-    """One figure of a drawn point: as submitted, as measured now, and the difference allowed."""
-
-    unit: UnitRecord
-    point: PointRecord
-    figure: str
-    submitted: float | None
-    again: float | None
-    allowed: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the difference is allowed."""
-        if self.submitted is None or self.again is None:
-            return self.submitted is None and self.again is None
-        return abs(self.submitted - self.again) <= self.allowed
-
-
-@dataclass(frozen=True)
-class MeanAdvantage:
-    """By how much a figure of all drawn points was better as submitted, on average.
-
-    Errors of training again have either sign, so their mean over k points is smaller than those of
-    single points: ``allowed`` is that of a point over the square root of k.
-    """
-
-    figure: str
-    advantage: float
-    allowed: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the mean may be chance."""
-        return self.advantage <= self.allowed
-
-
-def mean_advantages(compared: Sequence[RetrainedFigure]) -> list[MeanAdvantage]:
-    """Average what was better as submitted: of the figures that areas are made of, low is good."""
-    found = []
-    for figure in AREA_FIGURES:
-        gaps = [
-            (one.again - one.submitted, one.allowed)
-            for one in compared
-            if one.figure == figure and one.again is not None and one.submitted is not None
-        ]
-        if len(gaps) > 1:
-            advantage, allowed = (fmean(values) for values in zip(*gaps, strict=True))
-            found.append(MeanAdvantage(figure, advantage, allowed / math.sqrt(len(gaps))))
-    return found
 
 
 class SubmittedRow:
@@ -189,8 +76,7 @@ class SubmittedRow:
                 )
         self._check_keys(board)
         self._check_completeness(board)
-        self.i_max = max(one.figures["mutual_information_max"] for one in board.references)
-        self.d_max = max(one.figures["distortion_max"] for one in board.references)
+        self._allowed = AllowedDifferences(board, self.points)
 
     def _check_keys(self, board: Board) -> None:
         """Raise ConfigError where a record is not that of one point of one of its models.
@@ -338,30 +224,18 @@ class SubmittedRow:
 
     def compare(self, drawn: PointRecord, again: PointRecord) -> list[RetrainedFigure]:
         """Compare a drawn point with what was measured now."""
+        now = again.figures
         return [
             RetrainedFigure(
                 self.units[drawn.unit],
                 drawn,
                 figure,
                 drawn.figures.get(figure),
-                again.figures.get(figure),
-                self._allowed(drawn, figure),
+                now.get(figure),
+                self._allowed.of(drawn, figure, now.get(figure)),
             )
-            for figure in FIGURES
+            for figure in compared_figures(drawn.figures, now)
         ]
-
-    def _allowed(self, drawn: PointRecord, figure: str) -> float:
-        kind = FIGURES[figure]
-        in_nats = kind in (FigureKind.INFORMATION, FigureKind.CERTIFIED)
-        scale = self.i_max if in_nats else self.d_max if kind is FigureKind.DISTORTION else 1.0
-        alike = [
-            value
-            for point in self.points
-            if point.label == drawn.label and (value := point.figures.get(figure)) is not None
-        ]
-        spread = _SPREADS * pstdev(alike) if len(alike) > 1 else 0.0
-        allowed = min(max(spread, MIN_ALLOWED[kind] * scale), MAX_ALLOWED[kind] * scale)
-        return max(allowed, AUDITOR_NOISE) if in_nats else allowed
 
 
 def check_source(info: SubmissionInfo, registry: Registry) -> None:

@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board, make_board
 from fairbench.leaderboard.select import read
 from fairbench.registry import load_registry, plugin_source
-from fairbench.runs.verification import FIGURES, RetrainedFigure, SubmittedRow, check_source
+from fairbench.runs.verification import SubmittedRow, check_source
 from fairbench.store.records import PointRecord, ReadPoint, Record, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
 from fairbench.store.submission import SUFFIX, Submission, read_submission, write_submission
@@ -232,91 +231,6 @@ def test_a_file_that_was_edited_contradicts_itself(board: Board, tmp_path: Path)
     path.write_bytes(gzip.compress("".join(f"{json.dumps(line)}\n" for line in lines).encode()))
     found = SubmittedRow(read_submission(path), board).contradictions()
     assert len(found) == 4 * 2, "of every point, by its replicates and by its auditor"
-
-
-def compared(row: SubmittedRow, figure: str, submitted: float, again: float) -> RetrainedFigure:
-    """One figure of a point, as it was submitted and as it is measured again."""
-    drawn = row.points[0]
-    then, now = ({**drawn.figures, figure: value} for value in (submitted, again))
-    (found,) = (
-        one
-        for one in row.compare(drawn.replace(values=then), drawn.replace(values=now))
-        if one.figure == figure
-    )
-    return found
-
-
-@pytest.mark.parametrize(
-    ("figure", "within", "beyond"),
-    [  # I(X;S) is .32992 nats, D_max 8.7057
-        ("mutual_information", 0.0164, 0.0166),
-        ("mutual_information_validation", 0.0164, 0.0166),
-        ("certified_mutual_information", 0.0494, 0.0496),
-        ("distortion", 0.174, 0.175),
-        ("accuracy_y", 0.0199, 0.0201),
-        ("certified_rows", 0.0, 1.0),
-    ],
-)
-def test_a_figure_may_differ_by_a_share_of_that_of_x(
-    board: Board, figure: str, within: float, beyond: float
-) -> None:
-    row = SubmittedRow(submitted(board), board)
-    for sign in (1, -1):
-        assert compared(row, figure, 0.5, 0.5 + sign * within).agrees
-        assert not compared(row, figure, 0.5, 0.5 + sign * beyond).agrees
-
-
-def test_that_of_x_is_the_boards_whatever_the_submission_says(board: Board) -> None:
-    ends = {"mutual_information_max": 99.0, "distortion_max": 999.0}
-
-    def flatter(record: Record) -> Record:
-        if not isinstance(record, ReferenceRecord):
-            return record
-        return record.replace(values={**record.figures, **ends})
-
-    row = SubmittedRow(changed(submitted(board), flatter), board)
-    assert not compared(row, "mutual_information", 0.5, 0.5166).agrees
-    assert not compared(row, "distortion", 0.5, 0.675).agrees
-
-
-def test_where_x_says_little_of_s_auditors_may_differ_by_their_noise(board: Board) -> None:
-    references = [
-        one.replace(values={**one.figures, "mutual_information_max": 0.01})
-        for one in board.references
-    ]
-    row = SubmittedRow(submitted(board), replace(board, references=references))
-    assert compared(row, "mutual_information", 0.001, 0.0069).agrees
-    assert not compared(row, "mutual_information", 0.001, 0.0071).agrees
-
-
-@pytest.mark.parametrize(
-    ("values", "within", "beyond"),
-    [((0.50, 0.53), 0.029, 0.031), ((0.5, 0.9), 0.039, 0.041)],
-    ids=["two standard deviations", "never more"],
-)
-def test_a_figure_that_differs_between_splits_may_differ_more(
-    folded: Board, values: tuple[float, float], within: float, beyond: float
-) -> None:
-    whole, in_turn = submitted(folded), cycle(values)
-    label = points_of(whole)[0].label
-
-    def change(record: Record) -> Record:
-        if not isinstance(record, PointRecord) or record.label != label:
-            return record
-        return record.replace(values={**record.figures, "accuracy_y": next(in_turn)})
-
-    row = SubmittedRow(changed(whole, change), folded)
-    assert compared(row, "accuracy_y", 0.5, 0.5 + within).agrees
-    assert not compared(row, "accuracy_y", 0.5, 0.5 + beyond).agrees
-
-
-def test_a_point_that_gives_nothing_again_agrees_in_nothing(board: Board) -> None:
-    row = SubmittedRow(submitted(board), board)
-    drawn = row.points[0]
-    found = row.compare(drawn, drawn.replace(values={}))
-    told = {figure for figure in FIGURES if drawn.figures.get(figure) is not None}
-    assert {"mutual_information", "distortion", "accuracy_y"} <= told
-    assert {one.figure for one in found if not one.agrees} == told
 
 
 def test_a_method_with_the_source_that_was_submitted_is_taken(board: Board) -> None:
