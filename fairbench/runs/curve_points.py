@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,17 @@ _GRID = 65
 def detailed_point_numbers(count: int) -> set[int]:
     """Numbers of the points of a curve that audits examine closely: first, middle and last."""
     return {0, count // 2, count - 1} if count else set()
+
+
+def closely_examined(points: Sequence[Point]) -> set[int]:
+    """Numbers of those of a method's own list, in which its order decides nothing.
+
+    First, middle and last are those by the knobs, from either end as the method names its points: a
+    list in another order could spare points that leak when they are queried repeatedly.
+    """
+    rising = sorted(range(len(points)), key=lambda number: points[number].values)
+    order = rising[::-1] if rising[::-1] == list(range(len(points))) else rising
+    return {order[place] for place in detailed_point_numbers(len(points))}
 
 
 def points_to_read(

@@ -19,7 +19,7 @@ from fairbench.errors import (
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
 from fairbench.runs.audit_rows import is_larger
-from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_point_numbers
+from fairbench.runs.curve_points import DEFAULT_POINTS, closely_examined
 from fairbench.runs.hyperparameters import (
     params_by_method,
     params_label,
@@ -246,7 +246,8 @@ def units_of(
         content["rows"] = budget.audit.rows
     planned = []
     strict = budget.audit.preset is AuditPreset.STRICT  # a first look needs no more than a look
-    closely = detailed_point_numbers(len(points)) if strict else set()
+    named = [point or Point() for point in points]  # a curve has one unit, examined in any case
+    closely = closely_examined(named) if strict else set()
     for seed, (number, point) in itertools.product(config.seeds, enumerate(points)):
         unit = Unit(seed, point)
         own = {"seed": unit.seed, "point": unit.point.label if unit.point else None}

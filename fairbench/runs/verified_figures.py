@@ -126,8 +126,9 @@ LIMITS = {
     FigureKind.DISTORTION: Limits(0.02, 0.06, Scale.D_MAX),
     FigureKind.ACCURACY: Limits(0.02, 0.04),
     FigureKind.COUNT: Limits(0.0, 0.0),
-    # What follows is no part of a rank. Limits are wide enough for another seed on the same split,
-    # which differs by more than another machine: three seeds of three methods on two datasets.
+    # What follows is no part of a rank, and noisier. 37 points of two datasets were trained again
+    # with the oldest vector instructions in place of the newest, for other rounding: one differed
+    # by more than these limits in any figure, and its training had gone another way altogether.
     FigureKind.TASK_INFORMATION: Limits(0.02, 0.04),
     FigureKind.OTHER_INFORMATION: Limits(0.1, 0.2, Scale.I_MAX, 2 * AUDITOR_NOISE),
     FigureKind.OTHER_DISTORTION: Limits(0.05, 0.2, Scale.D_MAX),
@@ -135,7 +136,7 @@ LIMITS = {
     # The paper's auditors are not stopped early: on small tables they fit noise.
     FigureKind.PAPER_INFORMATION: Limits(0.3, 1.0, Scale.I_MAX, 0.05),
     FigureKind.PAPER_ACCURACY: Limits(0.05, 0.15),
-    FigureKind.GAP: Limits(0.05, 0.12),
+    FigureKind.GAP: Limits(0.1, 0.15),
     FigureKind.CODES: Limits(0.15, 0.3, Scale.VALUE, 2.0),
     FigureKind.RATE: Limits(0.15, 0.3, Scale.VALUE, 0.1),
     FigureKind.WARNING: Limits(0.0, 0.0),

@@ -9,7 +9,7 @@ from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.runs import draws as taken
 from fairbench.runs.cost import Meter
-from fairbench.runs.curve_points import detailed_point_numbers
+from fairbench.runs.curve_points import closely_examined, detailed_point_numbers
 from fairbench.runs.draws import DRAWS, FRESH_DRAWS
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.plan import make_budget, units_of
@@ -117,6 +117,16 @@ def test_a_deterministic_encoder_is_not_queried_again(prepared: Prepared) -> Non
 def test_first_middle_and_last_point(count: int, numbers: set[int]) -> None:
     assert detailed_point_numbers(count) == numbers
     assert detailed_point_numbers(16) == {0, 8, 15}
+
+
+def test_which_points_are_examined_closely_does_not_follow_the_order_of_a_list() -> None:
+    """A method could name first, middle and last those that tell nothing more when queried."""
+    knobs = (100, 1, 2, 3, 99, 4, 5, 98)
+    closely = closely_examined([Point.of(k=value) for value in knobs])
+    assert {knobs[number] for number in closely} == {1, 5, 100}
+    for listed in ([1, 2, 3, 4], [4, 3, 2, 1]):
+        assert closely_examined([Point.of(k=value) for value in listed]) == {0, 2, 3}
+    assert closely_examined([]) == set()
 
 
 def test_a_plan_says_which_units_are_examined_closely_and_keys_do_not(prepared: Prepared) -> None:
