@@ -34,13 +34,8 @@ from fairbench.runs.fit_job import FitJob
 from fairbench.runs.isolated_encoding import EncodedAlone, encode_alone
 from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
-from fairbench.runs.verification import (
-    MeanAdvantage,
-    RetrainedFigure,
-    SubmittedRow,
-    check_source,
-    mean_advantages,
-)
+from fairbench.runs.verification import SubmittedRow, check_source
+from fairbench.runs.verified_figures import MeanAdvantage, RetrainedFigure, mean_advantages
 from fairbench.store.database import Store, now
 from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.submission import SUFFIX, read_submission
@@ -59,7 +54,7 @@ _NAMES = {
     "certified_smallest_group": "of a group",
     "certified_groups": "groups",
 }
-"""Short names of all figures that are compared: the whole ones would be broken in a table."""
+"""Short names of figures that rank rows: the whole ones would be broken in a table."""
 
 
 @dataclass(frozen=True)
@@ -250,7 +245,7 @@ def _show(found: Findings) -> None:
             (
                 one.unit.split,
                 one.point.label,
-                _NAMES[one.figure],
+                _NAMES.get(one.figure, one.figure),
                 number(one.submitted),
                 number(one.again),
                 number(one.allowed),

@@ -32,9 +32,11 @@ _GRID = 65
 def detailed_point_numbers(points: Sequence[Point | None]) -> set[int]:
     """Numbers of the points of a curve that audits examine closely: first, middle and last.
 
-    In the order of their knobs: that of a list is the method's, which so could choose them.
+    In the order of their knobs, from the end that comes first in the list: in any other order a
+    method could spare points that leak when they are queried repeatedly.
     """
-    order = sorted(range(len(points)), key=lambda number: _knobs(points[number]))
+    rising = sorted(range(len(points)), key=lambda number: _knobs(points[number]))
+    order = rising[::-1] if rising[::-1] == list(range(len(points))) else rising
     return {order[place] for place in (0, len(order) // 2, -1)} if order else set()
 
 

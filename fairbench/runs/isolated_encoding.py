@@ -24,6 +24,7 @@ from fairbench.runs.encoding import RowsToEncode, checked_codes
 from fairbench.runs.own_process import call_in_own_process
 from fairbench.runs.plan import PlannedUnit
 from fairbench.runs.point_arrays import Kind, PointArrays
+from fairbench.stats.rounding import column_spread, most_rounding
 from fairbench.store import encoders, files
 from fairbench.store.records import UnitRecord
 from fairbench.store.text import describe
@@ -32,9 +33,9 @@ from fairbench.training.threads import use_one_thread
 MAX_DIFFERING = 0.01
 """Share of rows that may have other codes: a code that is rounded may jump on another device."""
 
-_CLOSE, _ROUNDING = 1e-3, 1e-5
-"""Most difference that is rounding: of a column's spread from its 16% to its 84% quantile, which
-outliers do not widen, and of the value itself."""
+_CLOSE = 1e-3
+"""Most difference that is rounding, of a column's spread from its 16% to its 84% quantile, which
+outliers do not widen; a few steps of single precision are allowed besides."""
 _STEP = 1.5 * 10.0**-DECODED_DECIMALS
 """The step to which reconstructions are rounded, and a half."""
 
@@ -89,8 +90,7 @@ class EncodedRows:
             if mine is None or before is None or mine.shape != before.shape:
                 return 1.0
             known = before.reshape(len(before), -1).astype(np.float64)
-            low, high = np.quantile(known, [0.16, 0.84], axis=0)
-            allowed = _CLOSE * (high - low) + _ROUNDING * np.abs(known)
+            allowed = _CLOSE * column_spread(known) + most_rounding(known)
             allowed = allowed + (2 * _STEP * np.sqrt(known) if step is None else step)
             differs |= (np.abs(mine.reshape(known.shape) - known) > allowed).any(axis=1)
         return float(differs.mean())

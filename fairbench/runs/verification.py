@@ -7,85 +7,26 @@ the drawn points are audited.
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
-from statistics import fmean, pstdev
 
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.config import RunConfig
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board
 from fairbench.registry import Registry, plugin_source
 from fairbench.runs.point_gains import PointGains
+from fairbench.runs.verified_figures import (
+    AllowedDifferences,
+    RetrainedFigure,
+    compared_figures,
+)
 from fairbench.stats.bootstrap import from_text
+from fairbench.store.keys import point_key
 from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
 from fairbench.store.submission import Submission, SubmissionInfo
-
-
-class FigureKind(StrEnum):
-    """Kinds of figures, by what may differ when a model is trained again."""
-
-    INFORMATION = "information"
-    CERTIFIED = "certified"
-    DISTORTION = "distortion"
-    ACCURACY = "accuracy"
-    COUNT = "count"
-
-
-FIGURES = {
-    "mutual_information": FigureKind.INFORMATION,
-    "distortion": FigureKind.DISTORTION,
-    "accuracy_y": FigureKind.ACCURACY,
-    "mutual_information_validation": FigureKind.INFORMATION,
-    "distortion_validation": FigureKind.DISTORTION,
-    "accuracy_y_validation": FigureKind.ACCURACY,
-    "accuracy_s_validation": FigureKind.ACCURACY,
-    "mutual_information_y_validation": FigureKind.INFORMATION,
-    "certified_plug_in_information": FigureKind.CERTIFIED,
-    "certified_mutual_information": FigureKind.CERTIFIED,
-    "certified_rows": FigureKind.COUNT,
-    "certified_smallest_group": FigureKind.COUNT,
-    "certified_groups": FigureKind.COUNT,
-}
-"""What is compared of a point: all that its area, its certified area and its limits are made of."""
-
-AREA_FIGURES = (
-    "mutual_information",
-    "distortion",
-    "mutual_information_validation",
-    "distortion_validation",
-)
-"""Of these, those that the area itself is made of."""
-
-MIN_ALLOWED = {
-    FigureKind.INFORMATION: 0.05,
-    FigureKind.CERTIFIED: 0.15,  # it depends on the number of codes, which rounding changes
-    FigureKind.DISTORTION: 0.02,
-    FigureKind.ACCURACY: 0.02,
-    FigureKind.COUNT: 0.0,
-}
-"""Differences that are allowed in any case: of information and D as shares of I(X;S) and D_max.
-Training again on another machine rounds differently."""
-
-AUDITOR_NOISE = 0.006
-"""Nats by which two trainings of the same auditors may differ: twice their standard deviation."""
-
-MAX_ALLOWED = {
-    FigureKind.INFORMATION: 0.15,
-    FigureKind.CERTIFIED: 0.3,
-    FigureKind.DISTORTION: 0.06,
-    FigureKind.ACCURACY: 0.04,
-    FigureKind.COUNT: 0.0,
-}
-"""Differences that are never allowed, however much the splits of a row differ."""
-
-_SPREADS = 2.0
-"""Allowed differences in standard deviations of the same setting over splits, between the two."""
-
 
 _ROUNDED = 1e-3
 """Nats by which a figure of a point may differ from that of its auditor."""
@@ -97,58 +38,6 @@ _DESCRIBES = (
 """Fields of a model's record that tables are made by, and that do not depend on its training."""
 
 _WHOLE_ROWS = "Submit every split and point of the row: those left out may be the bad ones."
-
-
-@dataclass(frozen=True)
-class RetrainedFigure:
-    """One figure of a drawn point: as submitted, as measured now, and the difference allowed."""
-
-    unit: UnitRecord
-    point: PointRecord
-    figure: str
-    submitted: float | None
-    again: float | None
-    allowed: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the difference is allowed."""
-        if self.submitted is None or self.again is None:
-            return self.submitted is None and self.again is None
-        return abs(self.submitted - self.again) <= self.allowed
-
-
-@dataclass(frozen=True)
-class MeanAdvantage:
-    """By how much a figure of all drawn points was better as submitted, on average.
-
-    Errors of training again have either sign, so their mean over k points is smaller than those of
-    single points: ``allowed`` is that of a point over the square root of k.
-    """
-
-    figure: str
-    advantage: float
-    allowed: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the mean may be chance."""
-        return self.advantage <= self.allowed
-
-
-def mean_advantages(compared: Sequence[RetrainedFigure]) -> list[MeanAdvantage]:
-    """Average what was better as submitted: of the figures that areas are made of, low is good."""
-    found = []
-    for figure in AREA_FIGURES:
-        gaps = [
-            (one.again - one.submitted, one.allowed)
-            for one in compared
-            if one.figure == figure and one.again is not None and one.submitted is not None
-        ]
-        if len(gaps) > 1:
-            advantage, allowed = (fmean(values) for values in zip(*gaps, strict=True))
-            found.append(MeanAdvantage(figure, advantage, allowed / math.sqrt(len(gaps))))
-    return found
 
 
 class SubmittedRow:
@@ -185,9 +74,30 @@ class SubmittedRow:
                     f"A point ({point.label}) is not of the audit of the {info.title}.",
                     "Measure it again with this version: fairbench audit --results DIR",
                 )
+        self._check_keys(board)
         self._check_completeness(board)
-        self.i_max = max(one.figures["mutual_information_max"] for one in board.references)
-        self.d_max = max(one.figures["distortion_max"] for one in board.references)
+        self._allowed = AllowedDifferences(board, self.points)
+
+    def _check_keys(self, board: Board) -> None:
+        """Raise ConfigError where a record is not that of one point of one of its models.
+
+        It would count on a curve, and could be drawn, but nothing would be measured in its place.
+        """
+        if len({one.key for one in self.records}) < len(self.records):
+            raise ConfigError("The submission holds a record twice.", _WHOLE_ROWS)
+        audit = PRESETS[AuditPreset(board.info.audit)].as_dict()
+        version = board.info.audit_version
+        planned = {
+            (unit.key, point.label): point_key(unit.key, point.label, audit, version)
+            for unit in self.units.values()
+            for point in unit.points
+        }
+        for one in self.records:
+            if isinstance(one, PointRecord) and planned.get((one.unit, one.label)) != one.key:
+                raise ConfigError(
+                    f"A record ({one.label}) is not one of the points of the submitted models.",
+                    "Write the submission with the version that the row was measured with.",
+                )
 
     def _check_completeness(self, board: Board) -> None:
         """Raise ConfigError where a fold, a model or a point is missing: it may be a bad one."""
@@ -199,6 +109,15 @@ class SubmittedRow:
                 "are missing.",
                 _WHOLE_ROWS,
             )
+        splits = {unit.fingerprint for unit in self.units.values()}
+        for seed in sorted({unit.seed for unit in self.units.values()}):
+            of_seed = {unit.fingerprint for unit in self.units.values() if unit.seed == seed}
+            if missing := splits - of_seed:
+                raise ConfigError(
+                    f"Of the row, seed {seed} is missing for {len(missing)} of its "
+                    f"{len(splits)} splits.",
+                    _WHOLE_ROWS,
+                )
         measured = {(point.unit, point.label) for point in self.points}
         curves = Counter(
             (unit.split, unit.seed) for unit in self.units.values() for _ in unit.points
@@ -282,50 +201,41 @@ class SubmittedRow:
     def draw(self, count: int, seed: int | None) -> list[PointRecord]:
         """Draw points, of as many splits as there are; by chance where no seed is given.
 
-        The first one is that by which the row's rank gains most; others are drawn by chance, the
-        more often the more a figure gains by them: a single point can make an area.
+        The first one is that by which the row's rank gains most, the second one any of those that
+        areas are made of; others are drawn by chance, the more often the more a figure gains by
+        them: a single point can make an area.
         """
         source = random.SystemRandom() if seed is None else random.Random(seed)
         left = sorted(self.points, key=lambda point: point.key)
-        gains = PointGains.of(self.units, self.points, self._board_references)
+        gains = PointGains.of(self.units, self.points, self._board_references, source)
         drawn: list[PointRecord] = []
         while left and len(drawn) < count:
             used = {self.units[point.unit].split for point in drawn}
             fresh = [p for p in left if self.units[p.unit].split not in used] or left
-            if drawn:
+            if not drawn:
+                drawn.append(max(fresh, key=gains.of_rank))
+            elif len(drawn) == 1:
+                drawn += source.choices(fresh, gains.of_hulls(fresh))
+            else:
                 weights = gains.weights(fresh, source.randrange(len(gains.by_figure) + 1))
                 drawn += source.choices(fresh, weights)
-            else:
-                drawn.append(max(fresh, key=gains.of_rank))
             left.remove(drawn[-1])
         return drawn
 
     def compare(self, drawn: PointRecord, again: PointRecord) -> list[RetrainedFigure]:
         """Compare a drawn point with what was measured now."""
+        now = again.figures
         return [
             RetrainedFigure(
                 self.units[drawn.unit],
                 drawn,
                 figure,
                 drawn.figures.get(figure),
-                again.figures.get(figure),
-                self._allowed(drawn, figure),
+                now.get(figure),
+                self._allowed.of(drawn, figure, now.get(figure)),
             )
-            for figure in FIGURES
+            for figure in compared_figures(drawn.figures, now)
         ]
-
-    def _allowed(self, drawn: PointRecord, figure: str) -> float:
-        kind = FIGURES[figure]
-        in_nats = kind in (FigureKind.INFORMATION, FigureKind.CERTIFIED)
-        scale = self.i_max if in_nats else self.d_max if kind is FigureKind.DISTORTION else 1.0
-        alike = [
-            value
-            for point in self.points
-            if point.label == drawn.label and (value := point.figures.get(figure)) is not None
-        ]
-        spread = _SPREADS * pstdev(alike) if len(alike) > 1 else 0.0
-        allowed = min(max(spread, MIN_ALLOWED[kind] * scale), MAX_ALLOWED[kind] * scale)
-        return max(allowed, AUDITOR_NOISE) if in_nats else allowed
 
 
 def check_source(info: SubmissionInfo, registry: Registry) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from fairbench.api import Coding, FitContext, Point, Role, Shots, Track, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Representation
 from fairbench.data.prepared import Prepared, Rows
+from fairbench.stats.rounding import column_spread, distance_from_others, most_rounding
 from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.sample_data import sample_data, shortened
 
@@ -26,6 +27,9 @@ TOLERANCE = 1e-3
 one bit that flips at such a difference is tolerated in one row of fifty."""
 
 MAX_APART = 0.02
+
+_SPREADS = 10.0
+"""Most that a value counts by its distance from zero, in spreads of its column."""
 
 
 @dataclass
@@ -237,8 +241,10 @@ def rows_apart(z: np.ndarray, other: np.ndarray) -> float:
     """Return the share of rows whose codes differ beyond rounding; 1 for different shapes."""
     if z.shape != other.shape:
         return 1.0
-    a, b = z.astype(np.float64), other.astype(np.float64)
-    # Of the value itself and of the middle of its column, which outliers do not widen.
-    low, high = np.quantile(a, [0.16, 0.84], axis=0) if len(a) else (0.0, 0.0)
-    scale = np.abs(a) + np.maximum(high - low, 1.0)
-    return float((~(np.abs(a - b) <= TOLERANCE * scale).all(axis=1)).mean())
+    columns = int(np.prod(z.shape[1:]))
+    a, b = (one.astype(np.float64).reshape(len(z), columns) for one in (z, other))
+    # Of the value itself and of its column, which outliers do not widen; of a value far from zero
+    # by what tells it from others, or beside 2^23 all codes would be the same.
+    size = np.minimum(np.abs(a), _SPREADS * distance_from_others(a))
+    allowed = TOLERANCE * (size + np.maximum(column_spread(a), 1.0)) + most_rounding(a)
+    return float((~(np.abs(a - b) <= allowed).all(axis=1)).mean())

@@ -135,6 +135,16 @@ def test_a_point_without_knobs_is_examined_closely() -> None:
     assert detailed_point_numbers([None]) == {0}
 
 
+def test_which_points_are_examined_closely_does_not_follow_the_order_of_a_list() -> None:
+    """A method could name first, middle and last those that tell nothing more when queried."""
+    knobs = (100, 1, 2, 3, 99, 4, 5, 98)
+    closely = detailed_point_numbers([Point.of(k=value) for value in knobs])
+    assert {knobs[number] for number in closely} == {1, 5, 100}
+    for listed in ([1, 2, 3, 4], [4, 3, 2, 1]):
+        assert detailed_point_numbers([Point.of(k=value) for value in listed]) == {0, 2, 3}
+    assert detailed_point_numbers([]) == set()
+
+
 def test_a_plan_says_which_units_are_examined_closely_and_keys_do_not(prepared: Prepared) -> None:
     budget = make_budget(100, prepared)
 

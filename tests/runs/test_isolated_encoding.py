@@ -238,3 +238,36 @@ def test_outliers_hide_no_difference_of_other_rows() -> None:
     assert again.share_of_changed_rows(audited) == pytest.approx(0.99)
     rounded = EncodedRows(z * np.float32(1 + 1e-6), None, None)
     assert rounded.share_of_changed_rows(audited) == 0
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5, 1e6, 2.0**23])
+@pytest.mark.parametrize("levels", [2, 160])
+def test_codes_far_from_zero_hide_no_difference(offset: float, levels: int) -> None:
+    """Rounding is that of single precision, so it says little of a column of large numbers."""
+    rng = np.random.default_rng(0)
+    z = (offset + rng.integers(0, levels, (2000, 3))).astype(np.float32)
+    constant = np.full_like(z, offset + levels // 2)
+    again = EncodedRows(constant, None, None)
+    share = again.share_of_changed_rows(EncodedRows(z, None, None))
+    assert share > 0.8  # a constant is right by chance in one row of eight
+
+
+def test_a_rare_value_far_from_zero_hides_no_difference() -> None:
+    z = np.full((1000, 1), 2.0**23, np.float32)
+    z[:100] += 5
+    again = EncodedRows(np.full_like(z, 2.0**23), None, None)
+    assert again.share_of_changed_rows(EncodedRows(z, None, None)) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("offset", [0.0, 1.0, 100.0])
+def test_rounding_of_single_precision_is_no_difference(scale: float, offset: float) -> None:
+    """Of a column beside zero and far from it, of a constant one, and of outliers."""
+    rng = np.random.default_rng(0)
+    z = (scale * (offset + rng.normal(size=(1000, 3)))).astype(np.float32)
+    z[:, 1] = scale * (offset + 0.7)
+    z[:10, 2] = 1e25
+    for steps in (-4, 4):
+        rounded = z + np.float32(steps) * np.spacing(np.abs(z))
+        again = EncodedRows(rounded, None, None)
+        assert again.share_of_changed_rows(EncodedRows(z, None, None)) == 0

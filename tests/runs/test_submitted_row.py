@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board, make_board
 from fairbench.leaderboard.select import read
 from fairbench.registry import load_registry, plugin_source
-from fairbench.runs.verification import FIGURES, RetrainedFigure, SubmittedRow, check_source
+from fairbench.runs.verification import SubmittedRow, check_source
 from fairbench.store.records import PointRecord, ReadPoint, Record, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
 from fairbench.store.submission import SUFFIX, Submission, read_submission, write_submission
@@ -24,6 +23,7 @@ from tests.support.submissions import (
     changed,
     changed_point,
     changed_units,
+    planned_key,
     submitted,
     without_point,
 )
@@ -145,9 +145,53 @@ def test_a_curve_of_more_points_than_any_of_the_board_is_refused(board: Board) -
     whole = submitted(board)
     (unit,) = units_of_split(whole, "official")
     longer = changed_units(whole, read_points=(*unit.points, more))
-    extra = points_of(whole)[0].replace(key="9" * 64, label=more.label, knobs=more.knobs)
+    key = planned_key(board, unit.key, more.label)
+    extra = points_of(whole)[0].replace(key=key, label=more.label, knobs=more.knobs)
     with pytest.raises(ConfigError, match="Its curves have up to 5 points"):
         SubmittedRow(replace(longer, records=[*longer.records, extra]), board)
+
+
+@pytest.mark.parametrize("status", [Status.DONE, Status.FAILED])
+def test_records_beside_those_of_the_points_are_refused(board: Board, status: Status) -> None:
+    """They would count on a curve, and none could be measured again in its place."""
+    whole = submitted(board)
+    point = points_of(whole)[0].replace(status=status)
+    key = planned_key(board, point.unit, "more")
+    for extra in (
+        point.replace(key="9" * 64),
+        point.replace(key=key, label="more"),
+        point.replace(key=key),
+        point.replace(key=planned_key(board, "9" * 64, point.label), unit="9" * 64),
+    ):
+        with pytest.raises(ConfigError, match="is not one of the points"):
+            SubmittedRow(replace(whole, records=[*whole.records, extra]), board)
+    first, second, *_ = points_of(whole)
+    with pytest.raises(ConfigError, match="is not one of the points"):
+        SubmittedRow(changed_point(whole, first.key, label=second.label), board)
+
+
+def test_the_same_record_twice_is_refused(board: Board) -> None:
+    whole = submitted(board)
+    (unit,) = units_of_split(whole, "official")
+    for again in (points_of(whole)[0], unit):
+        with pytest.raises(ConfigError, match="holds a record twice"):
+            SubmittedRow(replace(whole, records=[*whole.records, again]), board)
+
+
+def test_a_seed_is_submitted_for_every_split_or_none(folded: Board) -> None:
+    """Of the splits with another seed, the best could be chosen."""
+    whole = submitted(folded)
+    (unit,) = units_of_split(whole, "fold 1 of 5")
+    other = unit.replace(key="9" * 64, seed=1)
+    points = [
+        point.replace(unit=other.key, key=planned_key(folded, other.key, point.label))
+        for point in points_of(whole)
+        if point.unit == unit.key
+    ]
+    (reference,) = (one for one in folded.references if one.fingerprint == unit.fingerprint)
+    two = replace(folded, references=[*folded.references, reference.replace(key="8" * 64, seed=1)])
+    with pytest.raises(ConfigError, match="seed 1 is missing for 5 of its 6 splits"):
+        SubmittedRow(replace(whole, records=[*whole.records, other, *points]), two)
 
 
 def edited(board: Board, figure: str, factor: float, **fields: object) -> list[str]:
@@ -189,113 +233,6 @@ def test_a_file_that_was_edited_contradicts_itself(board: Board, tmp_path: Path)
     assert len(found) == 4 * 2, "of every point, by its replicates and by its auditor"
 
 
-def compared(row: SubmittedRow, figure: str, submitted: float, again: float) -> RetrainedFigure:
-    """One figure of a point, as it was submitted and as it is measured again."""
-    drawn = row.points[0]
-    then, now = ({**drawn.figures, figure: value} for value in (submitted, again))
-    (found,) = (
-        one
-        for one in row.compare(drawn.replace(values=then), drawn.replace(values=now))
-        if one.figure == figure
-    )
-    return found
-
-
-@pytest.mark.parametrize(
-    ("figure", "within", "beyond"),
-    [  # I(X;S) is .32992 nats, D_max 8.7057
-        ("mutual_information", 0.0164, 0.0166),
-        ("mutual_information_validation", 0.0164, 0.0166),
-        ("certified_mutual_information", 0.0494, 0.0496),
-        ("distortion", 0.174, 0.175),
-        ("accuracy_y", 0.0199, 0.0201),
-        ("certified_rows", 0.0, 1.0),
-    ],
-)
-def test_a_figure_may_differ_by_a_share_of_that_of_x(
-    board: Board, figure: str, within: float, beyond: float
-) -> None:
-    row = SubmittedRow(submitted(board), board)
-    for sign in (1, -1):
-        assert compared(row, figure, 0.5, 0.5 + sign * within).agrees
-        assert not compared(row, figure, 0.5, 0.5 + sign * beyond).agrees
-
-
-def test_that_of_x_is_the_boards_whatever_the_submission_says(board: Board) -> None:
-    ends = {"mutual_information_max": 99.0, "distortion_max": 999.0}
-
-    def flatter(record: Record) -> Record:
-        if not isinstance(record, ReferenceRecord):
-            return record
-        return record.replace(values={**record.figures, **ends})
-
-    row = SubmittedRow(changed(submitted(board), flatter), board)
-    assert not compared(row, "mutual_information", 0.5, 0.5166).agrees
-    assert not compared(row, "distortion", 0.5, 0.675).agrees
-
-
-def test_where_x_says_little_of_s_auditors_may_differ_by_their_noise(board: Board) -> None:
-    references = [
-        one.replace(values={**one.figures, "mutual_information_max": 0.01})
-        for one in board.references
-    ]
-    row = SubmittedRow(submitted(board), replace(board, references=references))
-    assert compared(row, "mutual_information", 0.001, 0.0069).agrees
-    assert not compared(row, "mutual_information", 0.001, 0.0071).agrees
-
-
-@pytest.mark.parametrize(
-    ("values", "within", "beyond"),
-    [((0.50, 0.53), 0.029, 0.031), ((0.5, 0.9), 0.039, 0.041)],
-    ids=["two standard deviations", "never more"],
-)
-def test_a_figure_that_differs_between_splits_may_differ_more(
-    folded: Board, values: tuple[float, float], within: float, beyond: float
-) -> None:
-    whole, in_turn = submitted(folded), cycle(values)
-    label = points_of(whole)[0].label
-
-    def change(record: Record) -> Record:
-        if not isinstance(record, PointRecord) or record.label != label:
-            return record
-        return record.replace(values={**record.figures, "accuracy_y": next(in_turn)})
-
-    row = SubmittedRow(changed(whole, change), folded)
-    assert compared(row, "accuracy_y", 0.5, 0.5 + within).agrees
-    assert not compared(row, "accuracy_y", 0.5, 0.5 + beyond).agrees
-
-
-def test_a_point_that_gives_nothing_again_agrees_in_nothing(board: Board) -> None:
-    row = SubmittedRow(submitted(board), board)
-    drawn = row.points[0]
-    found = row.compare(drawn, drawn.replace(values={}))
-    told = {figure for figure in FIGURES if drawn.figures.get(figure) is not None}
-    assert {"mutual_information", "distortion", "accuracy_y"} <= told
-    assert {one.figure for one in found if not one.agrees} == told
-
-
-def keys_of(points: list[PointRecord]) -> list[str]:
-    return [point.key for point in points]
-
-
-def test_points_are_drawn_of_as_many_splits_as_there_are(folded: Board) -> None:
-    row = SubmittedRow(submitted(folded), folded)
-    for seed in (None, *range(10)):
-        splits = [row.units[point.unit].split for point in row.draw(6, seed)]
-        assert len(set(splits)) == 6
-    everything = row.draw(99, 0)
-    assert sorted(keys_of(everything)) == sorted(keys_of(row.points))
-
-
-def test_a_draw_is_that_of_its_seed_whatever_the_order_in_the_file(folded: Board) -> None:
-    whole = submitted(folded)
-    row = SubmittedRow(whole, folded)
-    turned = SubmittedRow(replace(whole, records=whole.records[::-1]), folded)
-    draws = [keys_of(row.draw(3, seed)) for seed in range(10)]
-    assert draws == [keys_of(turned.draw(3, seed)) for seed in range(10)]
-    assert len({tuple(draw) for draw in draws}) > 5
-
-
 def test_a_method_with_the_source_that_was_submitted_is_taken(board: Board) -> None:
     source = plugin_source(REGISTRY.methods["sofair"])
     check_source(submitted(board, source=source).info, REGISTRY)
@@ -335,20 +272,6 @@ def test_a_model_that_is_described_otherwise_is_refused(
     row.check_described(row.units)
     with pytest.raises(ConfigError, match=f"has {field} .* here it is"):
         row.check_described(planned)
-
-
-def test_the_point_that_makes_an_area_is_drawn_first(folded: Board) -> None:
-    whole = submitted(folded)
-    forged = points_of(whole)[5]
-    made = {"mutual_information": 0.001, "distortion": 0.01}
-    values = {**forged.figures, **made, **{f"{name}_validation": v for name, v in made.items()}}
-    row = SubmittedRow(changed_point(whole, forged.key, values=values), folded)
-    for seed in range(5):
-        first, *others = row.draw(3, seed)
-        assert first.key == forged.key
-        assert len({row.units[point.unit].split for point in (first, *others)}) == 3
-    every = {point.key for seed in range(200) for point in row.draw(2, seed)}
-    assert len(every) > 10  # others by chance, alike in one draw of four
 
 
 def test_references_that_are_kept_are_those_of_the_board(board: Board) -> None:

@@ -3,15 +3,26 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.leaderboard.board import Board
+from fairbench.store.keys import point_key
 from fairbench.store.records import PointRecord, Record, UnitRecord
 from fairbench.store.submission import Submission, SubmissionInfo
+
+
+def planned_key(board: Board, unit: str, label: str) -> str:
+    """The key that a point of a unit has in a plan."""
+    audit = PRESETS[AuditPreset(board.info.audit)].as_dict()
+    return point_key(unit, label, audit, board.info.audit_version)
 
 
 def submitted(
     board: Board, method: str = "sofair", source: Mapping[str, str] | None = None
 ) -> Submission:
-    """A method's row of a board as a submission; by default its source is one file."""
+    """A method's row of a board as a submission; by default its source is one file.
+
+    Points have the keys that a plan gives them: those of the committed run are older.
+    """
     units = [unit for unit in board.units if unit.method == method]
     keys = {unit.key for unit in units}
     info = SubmissionInfo(
@@ -24,7 +35,11 @@ def submitted(
         code="https://example.org/code",
         made="2026-01-01T00:00:00+00:00",
     )
-    points = [point for point in board.points if point.unit in keys]
+    points = [
+        point.replace(key=planned_key(board, point.unit, point.label))
+        for point in board.points
+        if point.unit in keys
+    ]
     records = (*units, *points, *board.references)
     return Submission(info, [record.replace(origin=None) for record in records])
 

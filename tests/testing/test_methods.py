@@ -358,3 +358,17 @@ def test_outliers_hide_no_other_codes() -> None:
         codes[:10] = 1e25
     assert rows_apart(z, other) == pytest.approx(0.99)
     assert rows_apart(z, z * np.float32(1 + 1e-6)) == 0
+
+
+def test_codes_far_from_zero_hide_no_other_codes() -> None:
+    z = (2.0**23 + np.random.default_rng(0).integers(0, 160, (1000, 2))).astype(np.float32)
+    assert rows_apart(z, np.full_like(z, 2.0**23 + 80)) > 0.9
+    assert rows_apart(z, z + np.float32(1)) == 0
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 100.0, 1e4])
+def test_rounding_of_codes_is_no_difference(offset: float) -> None:
+    """Also of a constant, and of a column whose spread is small beside its values."""
+    z = (offset + np.random.default_rng(0).normal(size=(1000, 2))).astype(np.float32)
+    z[:, 1] = offset + 0.7
+    assert rows_apart(z, z + 4 * np.spacing(np.abs(z))) == 0

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from fairbench.runs.verification import RetrainedFigure, mean_advantages
+from fairbench.runs.verified_figures import RetrainedFigure, mean_advantages
 from tests.support.exports import a_point, a_unit
 
 
