@@ -15,7 +15,7 @@ from fairbench.training.streams import Streams
 class Draw(NamedTuple):
     """One draw of the codes of a batch, and what it costs to reconstruct x from them.
 
-    Parameters
+    Attributes
     ----------
     z : Tensor, shape (models, batch, latent)
     mean, log_variance : Tensor, shape (models, batch, latent)
