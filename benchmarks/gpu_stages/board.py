@@ -109,7 +109,8 @@ def _run(settings: Settings) -> Outcome:
     finished = code is not None
     _mark(settings).touch() if finished else _mark(settings).unlink(missing_ok=True)
     over = [f"{row.failed} models failed"] if finished and row.failed else []
-    note = f"{' '.join(command[2:])}; checkpoints every {_CHECKPOINT_EVERY}."
+    options = [*settings.sizes.board_options, "--dataset", Path(dataset).name]
+    note = f"fairbench run {' '.join(options)}; checkpoints every {_CHECKPOINT_EVERY}."
     return Outcome([row], text, note, tuple(over), finished)
 
 

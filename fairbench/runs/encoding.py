@@ -69,8 +69,9 @@ class RowsToEncode:
         """What all that is drawn by chance depends on, and no method knows."""
         return digest_of(self._hashes, self.s)
 
+    @cached_property
     def parts(self) -> list[Ints]:
-        """Return the numbers of all rows, mixed, in the parts that are encoded at once."""
+        """The numbers of all rows, mixed, in the parts that are encoded at once."""
         mixed = order_by_content(self._hashes, self.digest)
         return in_parts(mixed, self.x[Role.TEST].shape[1])
 
@@ -119,7 +120,7 @@ def encode_point(
     """
     seeds = EncodingSeeds(rows.digest, point.seed, point.number)
     order = seeds.order()
-    parts = rows.parts()
+    parts = rows.parts
     stochastic = point.method.coding is Coding.STOCHASTIC
     plan = drawn_of_stochastic(len(rows.x[Role.AUDITOR_TRAIN]), detailed) if stochastic else (ONCE,)
     encoder, decoder = _PointEncoder(point, rows, parts, meter), point.decoder(rows, AUDIT_ROLES)

@@ -192,7 +192,7 @@ class AuditedPoint:
         (number,) = (i for i, point in enumerate(unit.points) if point.label == label)
         point = PointArrays(arrays, number)
         seeds = EncodingSeeds(rows.digest, planned.unit.seed, number)
-        parts = rows.parts()
+        parts = rows.parts
         if planned.method.coding is not Coding.STOCHASTIC:
             # Another order in other parts: what depends on them, or knew them, is found out.
             parts = np.array_split(np.random.default_rng().permutation(len(rows.s)), 2 * len(parts))

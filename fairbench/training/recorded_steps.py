@@ -15,12 +15,9 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from fairbench.training.model import StackedModel
-from fairbench.training.schedule import Schedule
 from fairbench.training.steps import Losses, Steps
 from fairbench.training.streams import Streams
 
@@ -41,39 +38,29 @@ def record_on_gpu(step: Callable[[], Losses]) -> tuple[Replay, Losses]:
     return graph.replay, losses
 
 
-class RecordedSteps(Steps):
-    """Steps of which each kind is recorded once; a kind is who rests in it.
+class RecordedSteps:
+    """Takes steps of which each kind is recorded once; a kind is who rests in it.
 
     Where recording fails the steps are taken one by one, with a warning.
     """
 
-    def __init__(
-        self,
-        model: StackedModel,
-        x: np.ndarray,
-        s: np.ndarray,
-        groups: int,
-        schedule: Schedule,
-        streams: Streams,
-        record: Record = record_on_gpu,
-    ) -> None:
-        super().__init__(model, x, s, groups, schedule, streams)
-        self._record = record
-        self._draws = PlacedStreams(streams)
+    def __init__(self, steps: Steps, record: Record = record_on_gpu) -> None:
+        self._steps, self._record = steps, record
+        self._draws = PlacedStreams(steps.streams)
         # In float64: what is made of it is then rounded as what Python makes of a number.
-        self._done = torch.zeros((), dtype=torch.float64, device=streams.device)
+        self._done = torch.zeros((), dtype=torch.float64, device=steps.streams.device)
         self._taken: Counter[frozenset[str]] = Counter()
         self._recorded: dict[frozenset[str], tuple[Replay, Losses]] = {}
         self._refused = False
 
     def take(self, step: int) -> Losses:
-        done = step / self.schedule.iterations
-        self._set(done)
+        """Take step number ``step``; return its losses."""
+        self._set(step / self._steps.schedule.iterations)
         self._draws.next_step()
-        resting = self._resting(step)
+        resting = self._steps.resting(step)
 
         def update() -> Losses:
-            return self._update(self._done, self._draws, resting)
+            return self._steps.update(self._done, self._draws, resting)
 
         if self._refused or self._taken[resting] < WARM_UP:
             self._taken[resting] += 1
@@ -83,8 +70,9 @@ class RecordedSteps(Steps):
                 self._recorded[resting] = self._recording(update)
             except RuntimeError as error:
                 self._refused = True
+                name = type(self._steps.model).__name__
                 warnings.warn(
-                    f"{type(self.model).__name__} is recordable, but a step cannot be recorded: "
+                    f"{name} is recordable, but a step cannot be recorded: "
                     f"{_first_line(error)}. It is trained step by step, which takes longer.",
                     stacklevel=2,
                 )
@@ -97,21 +85,21 @@ class RecordedSteps(Steps):
     def _set(self, done: float) -> None:
         """Write what this step needs to where a recording reads it."""
         self._done.fill_(done)
-        groups = self.optimizer.param_groups
+        groups = self._steps.optimizer.param_groups
         if not self._taken:  # the optimizer was just made, or restored
             for group in groups:
                 group["lr"] = torch.zeros((), device=self._done.device)
-        for group, rate in zip(groups, self._rates(done), strict=True):
+        for group, rate in zip(groups, self._steps.rates(done), strict=True):
             group["lr"].fill_(rate)
 
     def _recording(self, update: Callable[[], Losses]) -> tuple[Replay, Losses]:
         """Record a step; the optimizer wants to be told, and warns where no step is recorded."""
         try:
-            for group in self.optimizer.param_groups:
+            for group in self._steps.optimizer.param_groups:
                 group["capturable"] = True
             return self._record(update)
         finally:
-            for group in self.optimizer.param_groups:
+            for group in self._steps.optimizer.param_groups:
                 group["capturable"] = False
 
 

@@ -56,20 +56,21 @@ class Steps:
     def take(self, step: int) -> Losses:
         """Take step number ``step``; return its losses."""
         done = step / self.schedule.iterations
-        for group, rate in zip(self.optimizer.param_groups, self._rates(done), strict=True):
+        for group, rate in zip(self.optimizer.param_groups, self.rates(done), strict=True):
             group["lr"] = rate
-        return self._update(done, self.streams, self._resting(step))
+        return self.update(done, self.streams, self.resting(step))
 
-    def _rates(self, done: float) -> list[float]:
-        """Return the learning rate of each player."""
+    def rates(self, done: float) -> list[float]:
+        """Return the learning rate of each player, when a share of the budget is done."""
         rate = self.schedule.learning_rate * self.schedule.factor(done)
         return [group["scale"] * rate for group in self.optimizer.param_groups]
 
-    def _resting(self, step: int) -> frozenset[str]:
+    def resting(self, step: int) -> frozenset[str]:
         """Return the players that this step leaves as they are."""
         return frozenset({"model"} if step % self.model.turns else ())
 
-    def _update(self, done: float | Tensor, streams: Streams, resting: frozenset[str]) -> Losses:
+    def update(self, done: float | Tensor, streams: Streams, resting: frozenset[str]) -> Losses:
+        """Draw a batch, compute its losses and update who does not rest."""
         rows = streams.indices("rows", len(self._x), self.schedule.batch_size)
         batch = Batch(self._x[rows].float(), self._s[rows], self._s_onehot[rows], done, streams)
         losses = self.model.losses(batch)

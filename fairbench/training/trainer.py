@@ -62,15 +62,15 @@ def train(
     recorded = not on_cpu and model.recordable
     products = use_fastest_products(model) if fast and on_cpu else nullcontext()
     with products, on_own_stream(streams.device) if recorded else nullcontext():
-        kind = RecordedSteps if recorded else Steps
-        steps = kind(model, x, s, groups, schedule, streams)
+        steps = Steps(model, x, s, groups, schedule, streams)
+        take = RecordedSteps(steps).take if recorded else steps.take
         watch = DivergenceMonitor(len(streams.seeds))
         model.train()
         first = 0
         if checkpoint is not None:
             first = checkpoint.restore(model, steps.optimizer, streams, watch, schedule)
         for step in range(first, schedule.iterations):
-            losses = steps.take(step)
+            losses = take(step)
             if step % CHECK_EVERY == 0 or step == schedule.iterations - 1:
                 watch.check_losses(losses, steps.parameters, step)
                 progress(step / schedule.iterations, f"step {step:,} of {schedule.iterations:,}")

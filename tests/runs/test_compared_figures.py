@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import cycle
-from pathlib import Path
 
 import pytest
 
-from fairbench.leaderboard.board import Board, make_board
-from fairbench.leaderboard.select import read
+from fairbench.leaderboard.board import Board
 from fairbench.registry import load_registry
 from fairbench.runs.verification import SubmittedRow
 from fairbench.runs.verified_figures import (
@@ -19,25 +17,7 @@ from fairbench.runs.verified_figures import (
     mean_advantages,
 )
 from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
-from tests.support.runs import Change, five_folds, stored
 from tests.support.submissions import changed, submitted
-
-
-def board_of(folder: Path, change: Change | None = None) -> Board:
-    records = read(stored(folder, change))
-    return make_board(records, "adults-gender", load_registry(), version=5, budget="quick")
-
-
-@pytest.fixture(scope="module")
-def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
-    """A board of the official split."""
-    return board_of(tmp_path_factory.mktemp("official"))
-
-
-@pytest.fixture(scope="module")
-def folded(tmp_path_factory: pytest.TempPathFactory) -> Board:
-    """A board over five folds; its rows have the official split besides."""
-    return board_of(tmp_path_factory.mktemp("folded"), five_folds)
 
 
 def compared(row: SubmittedRow, figure: str, submitted: float, again: float) -> RetrainedFigure:

@@ -3,25 +3,14 @@
 from collections import defaultdict
 from dataclasses import replace
 from itertools import cycle
-from pathlib import Path
 
 import pytest
 
-from fairbench.leaderboard.board import Board, make_board
-from fairbench.leaderboard.select import read
-from fairbench.registry import load_registry
+from fairbench.leaderboard.board import Board
 from fairbench.runs.verification import SubmittedRow
 from fairbench.store.records import PointRecord, Record, UnitRecord
 from fairbench.store.submission import Submission
-from tests.support.runs import five_folds, stored
 from tests.support.submissions import changed, changed_point, submitted
-
-
-@pytest.fixture(scope="module")
-def folded(tmp_path_factory: pytest.TempPathFactory) -> Board:
-    """A board over five folds; its rows have the official split besides."""
-    records = read(stored(Path(tmp_path_factory.mktemp("folded")), five_folds))
-    return make_board(records, "adults-gender", load_registry(), version=5, budget="quick")
 
 
 def points_of(submission: Submission) -> list[PointRecord]:

@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 
 from fairbench.errors import ConfigError
-from fairbench.leaderboard.board import Board, make_board
-from fairbench.leaderboard.select import read
+from fairbench.leaderboard.board import Board
 from fairbench.registry import load_registry, plugin_source
 from fairbench.runs.verification import SubmittedRow, check_source
 from fairbench.store.records import PointRecord, ReadPoint, Record, ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
 from fairbench.store.submission import SUFFIX, Submission, read_submission, write_submission
-from tests.support.runs import Change, five_folds, stored
 from tests.support.submissions import (
     changed,
     changed_point,
@@ -29,23 +27,6 @@ from tests.support.submissions import (
 )
 
 REGISTRY = load_registry()
-
-
-def board_of(folder: Path, change: Change | None = None) -> Board:
-    records = read(stored(folder, change))
-    return make_board(records, "adults-gender", REGISTRY, version=5, budget="quick")
-
-
-@pytest.fixture(scope="module")
-def board(tmp_path_factory: pytest.TempPathFactory) -> Board:
-    """A board of the official split."""
-    return board_of(tmp_path_factory.mktemp("official"))
-
-
-@pytest.fixture(scope="module")
-def folded(tmp_path_factory: pytest.TempPathFactory) -> Board:
-    """A board over five folds; its rows have the official split besides."""
-    return board_of(tmp_path_factory.mktemp("folded"), five_folds)
 
 
 def points_of(submission: Submission) -> list[PointRecord]:

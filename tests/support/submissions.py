@@ -2,12 +2,22 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from fairbench.auditing.config import PRESETS, AuditPreset
-from fairbench.leaderboard.board import Board
+from fairbench.leaderboard.board import Board, make_board
+from fairbench.leaderboard.select import read
+from fairbench.registry import load_registry
 from fairbench.store.keys import point_key
 from fairbench.store.records import PointRecord, Record, UnitRecord
 from fairbench.store.submission import Submission, SubmissionInfo
+from tests.support.runs import Change, stored
+
+
+def board_of(folder: Path, change: Change | None = None) -> Board:
+    """The board of the committed run, with its records changed."""
+    records = read(stored(folder, change))
+    return make_board(records, "adults-gender", load_registry(), version=5, budget="quick")
 
 
 def planned_key(board: Board, unit: str, label: str) -> str:

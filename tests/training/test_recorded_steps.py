@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -77,10 +76,10 @@ def test_every_neural_method_trains_alike_recorded(name: str, prepared: Prepared
     for more in ({}, {"record": player}):
         model, streams = built(name, rows, [1, 2])
         assert model.recordable
-        kind: Any = RecordedSteps if more else Steps
-        steps = kind(model, rows.x, rows.s, groups, SCHEDULE, streams, **more)
+        steps = Steps(model, rows.x, rows.s, groups, SCHEDULE, streams)
+        take = RecordedSteps(steps, **more).take if more else steps.take
         model.train()
-        kept.append([dict(steps.take(step)) for step in range(STEPS)])
+        kept.append([dict(take(step)) for step in range(STEPS)])
     assert player.recorded == 1 + (model.turns > 1)
     assert player.replayed == STEPS - WARM_UP * player.recorded
     for mine, theirs in zip(*kept, strict=True):
@@ -92,7 +91,7 @@ def test_each_kind_of_step_is_recorded_once() -> None:
     streams = Streams([1, 2])
     model, player = Auto(streams), Player()
     model.turns = 3  # two kinds: the model moves, or rests
-    steps = RecordedSteps(model, X, S, 2, SCHEDULE, streams, player)
+    steps = RecordedSteps(Steps(model, X, S, 2, SCHEDULE, streams), player)
     before = [one.detach().clone() for one in model.encoder.parameters()]
     for step in range(STEPS):
         steps.take(step)
@@ -127,11 +126,11 @@ def test_what_cannot_be_recorded_is_trained_step_by_step() -> None:
     for more in ({}, {"record": refuse}):
         streams = Streams([1])
         model = Asking(streams)
-        kind: Any = RecordedSteps if more else Steps
-        steps = kind(model, X, S, 2, SCHEDULE, streams, **more)
+        steps = Steps(model, X, S, 2, SCHEDULE, streams)
+        take = RecordedSteps(steps, **more).take if more else steps.take
         with warnings.catch_warnings(record=True) as told:
             for step in range(STEPS):
-                steps.take(step)
+                take(step)
         trained.append(list(model.parameters()))
         drawn.append(streams.normal("more", 2))
     assert torch.equal(*drawn)
@@ -149,12 +148,13 @@ def test_a_recorded_training_goes_on_from_its_checkpoint_bit_by_bit(tmp_path: Pa
     def trained(first: int, last: int) -> list[Tensor]:
         streams = Streams([1, 2])
         model, watch = Auto(streams), DivergenceMonitor(2)
-        steps = RecordedSteps(model, X, S, 2, SCHEDULE, streams, Player())
+        steps = Steps(model, X, S, 2, SCHEDULE, streams)
+        recorded = RecordedSteps(steps, Player())
         checkpoint = Checkpoint(path, 0.0)
         found = checkpoint.restore(model, steps.optimizer, streams, watch, SCHEDULE)
         assert found == first
         for step in range(first, last):
-            steps.take(step)
+            recorded.take(step)
         if last == half:
             checkpoint.save(half, model, steps.optimizer, streams, watch, SCHEDULE)
         return list(model.parameters())
