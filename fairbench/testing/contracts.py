@@ -53,6 +53,7 @@ METHOD = (
     method_codes.input_columns,
     method_keeping.restores,
     method_fits.stacks,
+    method_fits.recordable,
     method_fits.many_groups,
     method_fits.devices_agree,
     method_fits.unharmed,

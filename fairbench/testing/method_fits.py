@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from fairbench.testing.method_trial import (
     MAX_APART,
     OTHER_SEED,
     SEED,
+    TOLERANCE,
     MethodTrial,
     rows_apart,
     tried_points,
@@ -29,6 +32,10 @@ from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.sample_data import ManyGroups, sample_data, with_other_labels
 from fairbench.testing.surroundings import check_unharmed, subclasses, watched_data
 from fairbench.training.device import resolve_device
+
+if TYPE_CHECKING:
+    from fairbench.training import NeuralMethod
+    from fairbench.training.steps import Steps
 
 
 @promise("fit gives one result per unit, of the declared kind")
@@ -189,6 +196,55 @@ def stacks(trial: MethodTrial) -> None:
                 "of the rows than fitted among others.",
                 "Give each unit random numbers of its own, from unit.seed, and its own statistics.",
             )
+
+
+@promise("a recordable model trains as declared")
+def recordable(trial: MethodTrial) -> None:
+    """Of a recorded or compiled training, one step is traced, and repeated without its Python."""
+    from fairbench.training import NeuralMethod
+
+    _ = trial.first
+    if not isinstance(trial.instance, NeuralMethod):
+        raise Unmet("it has no stacked model")
+    if not _untrained(trial, trial.instance).model.recordable:
+        raise Unmet("its model does not declare recordable")
+    from fairbench.training.compiled_steps import CompiledSteps
+
+    losses = []
+    for traced in (False, True):
+        steps = _untrained(trial, trial.instance)
+        compiled = CompiledSteps(steps, compile=lambda traced: traced)
+        with warnings.catch_warnings(action="ignore"):
+            taken = [(compiled if traced else steps).take(i) for i in range(ITERATIONS)]
+        if compiled.refused:
+            raise BrokenPromise(f"A step cannot be traced: {compiled.refused}.", _AS_RECORDABLE)
+        losses.append([np.stack([one.numpy(force=True) for one in t.values()]) for t in taken])
+    for step, (one, other) in enumerate(zip(*losses, strict=True)):
+        if not np.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE):
+            raise BrokenPromise(
+                f"Traced once and repeated, it has other losses at step {step}.", _AS_RECORDABLE
+            )
+
+
+_AS_RECORDABLE = (
+    "Keep what losses remembers in buffers, changed in place; make no decision in Python that "
+    "changes from step to step; or declare recordable = False."
+)
+
+
+def _untrained(trial: MethodTrial, method: NeuralMethod) -> Steps:
+    """Return the steps of a stack of which none is taken."""
+    from fairbench.training.schedule import Schedule
+    from fairbench.training.steps import Steps
+    from fairbench.training.streams import Streams
+
+    train, units = trial.rows(), trial.units()
+    streams = Streams([unit.seed for unit in units])
+    model = method.build(units, train.info, method.networks(train.info), streams)
+    model.train()
+    schedule = Schedule(ITERATIONS, method.params.batch_size, method.params.learning_rate)
+    groups = len(train.info.groups)
+    return Steps(model, train.x, train.s, groups, schedule, streams)
 
 
 @promise("more than two groups are taken, or refused by supports()")

@@ -138,7 +138,8 @@ def count_products(module: nn.Module) -> int:
 
 def onehot(s: Tensor, groups: int) -> Tensor:
     """One-hot coding of s as float32, ``(..., groups)``."""
-    return torch.nn.functional.one_hot(s, groups).to(torch.float32)
+    # PyTorch's own asks for the largest value, which a traced step cannot.
+    return (s.unsqueeze(-1) == torch.arange(groups, device=s.device)).to(torch.float32)
 
 
 def summed_squares(x: Tensor, x_hat: Tensor) -> Tensor:

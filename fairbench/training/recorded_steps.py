@@ -9,17 +9,14 @@ and how much of the budget is done. A model says by ``recordable`` that its loss
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
-from torch import Tensor
 
-from fairbench.training.steps import Losses, Steps
-from fairbench.training.streams import Streams
+from fairbench.training.placed_streams import PlacedStreams
+from fairbench.training.steps import Losses, Steps, warn_of_plain_steps
 
 WARM_UP = 3
 """Steps of each kind before one is recorded: libraries and the optimizer allocate in the first."""
@@ -70,12 +67,7 @@ class RecordedSteps:
                 self._recorded[resting] = self._recording(update)
             except RuntimeError as error:
                 self._refused = True
-                name = type(self._steps.model).__name__
-                warnings.warn(
-                    f"{name} is recordable, but a step cannot be recorded: "
-                    f"{_first_line(error)}. It is trained step by step, which takes longer.",
-                    stacklevel=2,
-                )
+                warn_of_plain_steps(self._steps.model, "recorded", error)
                 self._draws.given_anew()  # what was drawn for the recording is this step's
                 return update()
         replay, losses = self._recorded[resting]
@@ -103,52 +95,6 @@ class RecordedSteps:
                 group["capturable"] = False
 
 
-class PlacedStreams(Streams):
-    """Streams that draw into the same memory at every step: what one step drew, the next draws."""
-
-    def __init__(self, streams: Streams) -> None:
-        self._streams = streams
-        self.seeds, self.device = streams.seeds, streams.device
-        self._places: dict[tuple[Any, ...], list[Tensor]] = {}
-        self._given: Counter[Hashable] = Counter()
-
-    def next_step(self) -> None:
-        """Draw everything anew."""
-        for key, places in self._places.items():
-            for place in places:
-                place.copy_(self._draw(key))
-        self.given_anew()
-
-    def given_anew(self) -> None:
-        """Give the draws of this step once more, from the first."""
-        self._given.clear()
-
-    def generators(self, use: str) -> list[torch.Generator]:
-        return self._streams.generators(use)
-
-    def indices(self, use: str, high: int, count: int) -> Tensor:
-        return self._placed("indices", use, high, count)
-
-    def uniform(self, use: str, *shape: int) -> Tensor:
-        return self._placed("uniform", use, *shape)
-
-    def normal(self, use: str, *shape: int) -> Tensor:
-        return self._placed("normal", use, *shape)
-
-    def _placed(self, *key: Any) -> Tensor:
-        """Return the next draw of this kind in this step."""
-        places, number = self._places.setdefault(key, []), self._given[key]
-        self._given[key] += 1
-        if number == len(places):
-            places.append(self._draw(key).clone())
-        return places[number]
-
-    def _draw(self, key: tuple[Any, ...]) -> Tensor:
-        kind, *arguments = key
-        drawn: Tensor = getattr(self._streams, kind)(*arguments)
-        return drawn
-
-
 @contextmanager
 def on_own_stream(device: torch.device) -> Iterator[None]:
     """Launch on a CUDA stream of its own meanwhile: nothing is recorded on the default one."""
@@ -157,8 +103,3 @@ def on_own_stream(device: torch.device) -> Iterator[None]:
     with torch.cuda.stream(stream):
         yield
     torch.cuda.current_stream(device).wait_stream(stream)
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).splitlines() or [type(error).__name__]
-    return lines[0].rstrip(".")

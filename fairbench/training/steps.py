@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 import torch
@@ -56,9 +58,13 @@ class Steps:
     def take(self, step: int) -> Losses:
         """Take step number ``step``; return its losses."""
         done = step / self.schedule.iterations
+        self.set_rates(done)
+        return self.update(done, self.streams, self.resting(step))
+
+    def set_rates(self, done: float) -> None:
+        """Set the learning rate of each player, when a share of the budget is done."""
         for group, rate in zip(self.optimizer.param_groups, self.rates(done), strict=True):
             group["lr"] = rate
-        return self.update(done, self.streams, self.resting(step))
 
     def rates(self, done: float) -> list[float]:
         """Return the learning rate of each player, when a share of the budget is done."""
@@ -71,13 +77,16 @@ class Steps:
 
     def update(self, done: float | Tensor, streams: Streams, resting: frozenset[str]) -> Losses:
         """Draw a batch, compute its losses and update who does not rest."""
-        rows = streams.indices("rows", len(self._x), self.schedule.batch_size)
-        batch = Batch(self._x[rows].float(), self._s[rows], self._s_onehot[rows], done, streams)
-        losses = self.model.losses(batch)
-        _check_losses(losses, len(streams.seeds))
+        losses = self.model.losses(self.batch(done, streams))
+        check_losses(losses, len(streams.seeds))
         set_gradients(losses, self.parameters, resting)
         self.optimizer.step()
         return losses
+
+    def batch(self, done: float | Tensor, streams: Streams) -> Batch:
+        """Draw a batch of every model."""
+        rows = streams.indices("rows", len(self._x), self.schedule.batch_size)
+        return Batch(self._x[rows].float(), self._s[rows], self._s_onehot[rows], done, streams)
 
 
 def _resident(x: np.ndarray, device: torch.device) -> Tensor:
@@ -87,7 +96,7 @@ def _resident(x: np.ndarray, device: torch.device) -> Tensor:
         return torch.from_numpy(x).to(device)
 
 
-def _check_losses(losses: object, models: int) -> None:
+def check_losses(losses: object, models: int) -> None:
     """Raise TypeError unless losses are a vector, one number per model, of each player."""
     if isinstance(losses, dict) and all(
         isinstance(loss, Tensor) and loss.shape == (models,) for loss in losses.values()
@@ -113,27 +122,58 @@ def players_of(model: StackedModel) -> dict[str, list[nn.Parameter]]:
 
 def set_gradients(
     losses: Losses,
-    parameters: dict[str, list[nn.Parameter]],
+    parameters: Mapping[str, Sequence[nn.Parameter]],
     resting: frozenset[str] = frozenset(),
 ) -> None:
-    """Give each player the gradient of its loss and of nothing else; a resting one has none.
+    """Give each player the gradient of its loss and of nothing else; a resting one has none."""
+    assign_gradients(parameters, gradients(losses, parameters, resting))
+
+
+def assign_gradients(
+    parameters: Mapping[str, Sequence[nn.Parameter]], given: Mapping[str, Sequence[Tensor]]
+) -> None:
+    """Give each player its gradients; the optimizer leaves one without any, moments included."""
+    for name, own in parameters.items():
+        for parameter, gradient in zip(own, given.get(name, [None] * len(own)), strict=True):
+            parameter.grad = gradient
+
+
+def gradients(
+    losses: Losses,
+    players: Mapping[str, Sequence[Tensor]],
+    resting: frozenset[str] = frozenset(),
+) -> dict[str, list[Tensor]]:
+    """Gradients of each player's loss and of nothing else, by player; none of one that rests.
 
     Models do not share parameters, so the sum over a stack has, slice by slice, each model's own
     gradient: a NaN of one model stays in its slice.
     """
-    unknown = losses.keys() - parameters.keys()
+    unknown = losses.keys() - players.keys()
     if unknown:
         raise ValueError(f"losses of {', '.join(sorted(unknown))}: the model has no such player")
-    for name in resting:
-        for parameter in parameters[name]:
-            parameter.grad = None  # the optimizer leaves it as it is, its moments included
-    passes: dict[str, list[nn.Parameter]] = {}  # by the loss
-    for name, own in parameters.items():
+    passes: dict[str, list[str]] = {}  # players by the loss
+    for name in players:
         if name not in resting:
-            passes.setdefault(name if name in losses else "model", []).extend(own)
-    for i, (name, own) in enumerate(passes.items(), start=1):
-        gradients = torch.autograd.grad(losses[name].sum(), own, retain_graph=i < len(passes))
-        for parameter, gradient in zip(own, gradients, strict=True):
-            # The fused optimizer walks memory in the parameter's order, whatever the gradient's
-            # strides say: that of a transposed weight would silently be applied shuffled.
-            parameter.grad = gradient.contiguous()
+            passes.setdefault(name if name in losses else "model", []).append(name)
+    found: dict[str, list[Tensor]] = {}
+    for i, (loss, names) in enumerate(passes.items(), start=1):
+        own = [parameter for name in names for parameter in players[name]]
+        all_of_them = torch.autograd.grad(losses[loss].sum(), own, retain_graph=i < len(passes))
+        # The fused optimizer walks memory in the parameter's order, whatever the gradient's
+        # strides say: that of a transposed weight would silently be applied shuffled.
+        rest = iter([gradient.contiguous() for gradient in all_of_them])
+        for name in names:
+            found[name] = list(islice(rest, len(players[name])))
+    return found
+
+
+def warn_of_plain_steps(model: StackedModel, refused: str, error: Exception) -> str:
+    """Warn that a model is trained step by step, as one cannot be recorded or compiled; why."""
+    first, *_ = str(error).splitlines() or [type(error).__name__]
+    why = first.rstrip(".")
+    warnings.warn(
+        f"{type(model).__name__} is recordable, but a step cannot be {refused}: {why}. It is "
+        "trained step by step, which takes longer.",
+        stacklevel=3,
+    )
+    return why

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -14,8 +17,11 @@ from fairbench.training.layers import use_fastest_products
 from fairbench.training.model import StackedModel
 from fairbench.training.recorded_steps import RecordedSteps, on_own_stream
 from fairbench.training.schedule import Schedule
-from fairbench.training.steps import Steps
+from fairbench.training.steps import Losses, Steps
 from fairbench.training.streams import Streams
+
+FEWEST_COMPILED = 10_000
+"""Steps from which on a CPU compiles a training: shorter ones lose at the start what they gain."""
 
 
 def train(
@@ -63,7 +69,7 @@ def train(
     products = use_fastest_products(model) if fast and on_cpu else nullcontext()
     with products, on_own_stream(streams.device) if recorded else nullcontext():
         steps = Steps(model, x, s, groups, schedule, streams)
-        take = RecordedSteps(steps).take if recorded else steps.take
+        take = _taken_by(steps)
         watch = DivergenceMonitor(len(streams.seeds))
         model.train()
         first = 0
@@ -84,3 +90,22 @@ def train(
     progress(1.0, "trained")
     model.eval()
     return watch.reasons
+
+
+def _taken_by(steps: Steps) -> Callable[[int], Losses]:
+    """How steps are taken: recorded on a GPU, compiled on a CPU if there are many, or plainly."""
+    if not steps.model.recordable:
+        return steps.take
+    if steps.streams.device.type != "cpu":
+        return RecordedSteps(steps).take
+    if steps.schedule.iterations < FEWEST_COMPILED or not _compiler_is_there():
+        return steps.take
+    from fairbench.training.compiled_steps import CompiledSteps  # its imports take a second
+
+    return CompiledSteps(steps).take
+
+
+def _compiler_is_there() -> bool:
+    """Whether the machine has the C++ compiler that PyTorch would call."""
+    usual = "clang++" if sys.platform == "darwin" else "g++"
+    return shutil.which(os.environ.get("CXX", usual)) is not None

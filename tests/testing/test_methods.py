@@ -372,3 +372,44 @@ def test_rounding_of_codes_is_no_difference(offset: float) -> None:
     z = (offset + np.random.default_rng(0).normal(size=(1000, 2))).astype(np.float32)
     z[:, 1] = offset + 0.7
     assert rows_apart(z, z + 4 * np.spacing(np.abs(z))) == 0
+
+
+class Counts(METHODS["beta-vae-ss"]):  # type: ignore[misc]
+    """Weighs its losses by the number of the step, which it counts in Python."""
+
+    name = "counts"
+
+    def build(self, *given):
+        model = super().build(*given)
+        own, steps = model.losses, iter(range(1, 1000))
+
+        def losses(batch):
+            weight = 1 / next(steps)
+            return {who: weight * loss for who, loss in own(batch).items()}
+
+        model.losses = losses
+        return model
+
+
+class Asks(METHODS["beta-vae-ss"]):  # type: ignore[misc]
+    """Asks for the value of a loss."""
+
+    name = "asks"
+
+    def build(self, *given):
+        model = super().build(*given)
+        own = model.losses
+        model.losses = lambda batch: {w: one for w, one in own(batch).items() if one.sum() < 1e9}
+        return model
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [(Counts, "it has other losses at step "), (Asks, "A step cannot be traced: ")],
+)
+def test_what_only_looks_recordable_is_found(method: type[Method], says: str) -> None:
+    outcomes = {c.promise.text: c for c in method_checks(method)}
+    found = outcomes["a recordable model trains as declared"].outcome()
+    assert found.verdict is CheckResult.FAILED
+    assert says in found.what
+    assert "recordable = False" in found.todo

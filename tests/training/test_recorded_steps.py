@@ -22,7 +22,8 @@ from fairbench.training import Batch, NeuralMethod
 from fairbench.training.checkpoint import Checkpoint
 from fairbench.training.divergence import DivergenceMonitor
 from fairbench.training.model import StackedModel
-from fairbench.training.recorded_steps import WARM_UP, PlacedStreams, RecordedSteps
+from fairbench.training.placed_streams import PlacedStreams
+from fairbench.training.recorded_steps import WARM_UP, RecordedSteps
 from fairbench.training.schedule import Schedule
 from fairbench.training.steps import Losses, Steps
 from fairbench.training.streams import Streams

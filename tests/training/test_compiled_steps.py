@@ -1,0 +1,177 @@
+"""Steps that are compiled: the same training as step by step.
+
+Most tests leave out the C++ compiler: they run what was traced as it stands.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.fx import GraphModule
+
+from fairbench.data.prepared import Prepared
+from fairbench.training import Batch, compiled_steps, trainer
+from fairbench.training.checkpoint import Checkpoint
+from fairbench.training.compiled_steps import CompiledSteps
+from fairbench.training.divergence import DivergenceMonitor
+from fairbench.training.model import StackedModel
+from fairbench.training.schedule import Schedule
+from fairbench.training.steps import Losses, Steps
+from fairbench.training.streams import Streams
+from tests.training.test_engine import Auto, S, X
+from tests.training.test_recorded_steps import NEURAL, SCHEDULE, STEPS, built, rows_of
+
+
+class AsItStands:
+    """Compiles nothing: a traced step is run operation by operation."""
+
+    def __init__(self) -> None:
+        self.compiled = 0
+
+    def __call__(self, traced: GraphModule) -> Callable[..., Any]:
+        self.compiled += 1
+        return traced
+
+
+def has_compiler() -> bool:
+    return trainer._compiler_is_there()
+
+
+@pytest.mark.parametrize("name", NEURAL)
+def test_every_neural_method_trains_alike_as_traced(name: str, prepared: Prepared) -> None:
+    rows, groups = rows_of(prepared), len(prepared.info.groups)
+    kept: list[list[Losses]] = []
+    models: list[StackedModel] = []
+    backend = AsItStands()
+    for compiled in (False, True):
+        model, streams = built(name, rows, [1, 2])
+        steps = Steps(model, rows.x, rows.s, groups, SCHEDULE, streams)
+        take = CompiledSteps(steps, backend).take if compiled else steps.take
+        model.train()
+        kept.append([{who: loss.clone() for who, loss in take(i).items()} for i in range(STEPS)])
+        models.append(model)
+    assert backend.compiled == 1 + (model.turns > 1)
+    for mine, theirs in zip(*kept, strict=True):
+        for who, loss in mine.items():
+            torch.testing.assert_close(theirs[who], loss, rtol=1e-4, atol=1e-5)
+    plain, traced = (dict(model.named_buffers()) for model in models)
+    for at, buffer in plain.items():
+        torch.testing.assert_close(traced[at], buffer, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.skipif(not has_compiler(), reason="there is no C++ compiler")
+def test_compiled_steps_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Noisy(Auto):
+        """Draws, warms up and remembers; its adversary trains alone every other step."""
+
+        recordable, turns = True, 2
+        seen: Tensor
+
+        def __init__(self, streams: Streams) -> None:
+            super().__init__(streams)
+            self.register_buffer("seen", torch.zeros(len(streams.seeds)))
+
+        def losses(self, batch: Batch) -> Losses:
+            z = self.encoder(batch.x)
+            z = z + 0.1 * batch.streams.normal("noise", *z.shape[1:])
+            distortion = (self.decoder(z) - batch.x).square().sum(-1).mean(-1)
+            logits = self.adversary(z).transpose(1, 2)
+            ce = torch.nn.functional.cross_entropy(logits, batch.s, reduction="none").mean(1)
+            self.seen.add_(ce.detach())
+            return {"model": distortion - batch.ramp(0.5) * ce, "adversary": ce}
+
+    def trained(fewest: int) -> tuple[Noisy, list[str | None]]:
+        monkeypatch.setattr(trainer, "FEWEST_COMPILED", fewest)
+        streams = Streams([1, 2])
+        model = Noisy(streams)
+        reasons = trainer.train(
+            model,
+            X,
+            S,
+            groups=2,
+            schedule=Schedule(60, batch_size=32),
+            streams=streams,
+            progress=lambda fraction, note: None,
+        )
+        return model, reasons
+
+    made: list[CompiledSteps] = []
+    own = compiled_steps.CompiledSteps
+
+    def making(steps: Steps) -> CompiledSteps:
+        made.append(own(steps))
+        return made[-1]
+
+    monkeypatch.setattr(compiled_steps, "CompiledSteps", making)
+    (plain, fine), (compiled, too) = trained(61), trained(60)
+    assert len(made) == 1
+    assert len(made[0]._compiled) == 2  # two kinds of step; neither was refused
+    assert fine == too == [None, None]
+    for one, other in zip(plain.state_dict().values(), compiled.state_dict().values(), strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-4)
+
+
+def test_without_a_compiler_training_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "there-is-none")
+    streams = Streams([1])
+    model = Auto(streams)
+    model.recordable = True
+    steps = Steps(model, X, S, 2, Schedule(trainer.FEWEST_COMPILED, batch_size=32), streams)
+    assert trainer._taken_by(steps) == steps.take
+
+
+def test_what_cannot_be_compiled_is_trained_step_by_step() -> None:
+    class Asking(Auto):
+        """Asks for the value of a tensor after it has drawn."""
+
+        def losses(self, batch: Batch) -> Losses:
+            drawn = batch.streams.normal("more", 2)
+            return super().losses(batch) if (batch.x.sum() + drawn.sum()).item() < 1e9 else {}
+
+    trained, drawn = [], []
+    for compiled in (False, True):
+        streams = Streams([1])
+        model = Asking(streams)
+        steps = Steps(model, X, S, 2, SCHEDULE, streams)
+        take = CompiledSteps(steps, AsItStands()).take if compiled else steps.take
+        with warnings.catch_warnings(record=True) as told:
+            for step in range(STEPS):
+                take(step)
+        trained.append(list(model.parameters()))
+        drawn.append(streams.normal("more", 2))
+    assert torch.equal(*drawn)
+    assert len(told) == 1
+    message = str(told[0].message)
+    assert message.startswith("Asking is recordable, but a step cannot be compiled: ")
+    assert message.endswith(". It is trained step by step, which takes longer.")
+    for one, other in zip(*trained, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_compiled_training_goes_on_from_its_checkpoint_bit_by_bit(tmp_path: Path) -> None:
+    path, half = tmp_path / "stack.checkpoint", STEPS // 2
+
+    def trained(first: int, last: int) -> list[Tensor]:
+        streams = Streams([1, 2])
+        model, watch = Auto(streams), DivergenceMonitor(2)
+        steps = Steps(model, X, S, 2, SCHEDULE, streams)
+        compiled = CompiledSteps(steps, AsItStands())
+        checkpoint = Checkpoint(path, 0.0)
+        found = checkpoint.restore(model, steps.optimizer, streams, watch, SCHEDULE)
+        assert found == first
+        for step in range(first, last):
+            compiled.take(step)
+        if last == half:
+            checkpoint.save(half, model, steps.optimizer, streams, watch, SCHEDULE)
+        return list(model.parameters())
+
+    whole = trained(0, STEPS)
+    trained(0, half)
+    for one, other in zip(whole, trained(half, STEPS), strict=True):
+        assert torch.equal(one, other)
