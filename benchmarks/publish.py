@@ -29,6 +29,7 @@ COMMANDS = {
     "runs-main-full": ["runs.py", "--job", "main", "--budget", "full", "--data-root", "DATA"],
     "audits": ["audits.py", "--data-root", "DATA"],
     "sofair-training": ["sofair_training.py", "--data-root", "DATA"],
+    "compiled-training": ["compiled_training.py", "--data-root", "DATA"],
     "engine": ["engine.py", "--data-root", "DATA"],
     "growth": ["growth.py"],
     "executors": ["executors.py"],

@@ -25,7 +25,7 @@ class Batch:
     s_onehot : Tensor, shape (models, batch, groups)
     done : float, or Tensor of one number
         Share of the budget that has been trained, 0 to 1; :meth:`ramp` is made of it. A tensor
-        where a GPU records the step.
+        where the step is recorded or compiled.
     streams : Streams
         Random numbers of each model's own.
     """
@@ -61,10 +61,10 @@ class StackedModel(nn.Module, ABC):
     turns: int = 1
     """The player ``model`` is updated every ``turns`` steps; adversaries at every step."""
     recordable: bool = False
-    """Whether ``losses`` does the same operations at every step, so that a GPU may record a step
-    once and replay it, which is several times as fast: what it remembers is in buffers that it
-    changes in place, it asks for no value of a tensor (no ``if``, no ``.item()``), and makes no
-    tensor of Python numbers. It is not called again once recorded."""
+    """Whether ``losses`` does the same operations at every step, so that one step may be recorded
+    on a GPU, or compiled on a CPU, and repeated, which is faster: what it remembers is in buffers
+    that it changes in place, it asks for no value of a tensor (no ``if``, no ``.item()``), and makes
+    no tensor of Python numbers. It is not called again then. ``fairbench check`` tries it."""
     noise_dimensions: int = 0
     """k of the noise a stochastic encoder takes."""
 
