@@ -29,7 +29,7 @@ from fairbench.training import NeuralMethod, Streams
 from fairbench.training.compiled_steps import CompiledSteps
 from fairbench.training.layers import use_fastest_products
 from fairbench.training.schedule import Schedule
-from fairbench.training.stack_size import LARGEST_STACK
+from fairbench.training.stack_size import LARGEST_COMPILED_STACK
 from fairbench.training.steps import Steps
 from fairbench.training.threads import use_one_thread
 
@@ -49,7 +49,7 @@ def untrained(name: str, x: np.ndarray, s: np.ndarray, info: DatasetInfo) -> tup
     assert isinstance(method, NeuralMethod)
     points = [None] if method.shots is Shots.SINGLE else method.points()
     restarts = method.workload(info).models_per_unit
-    most = max(1, LARGEST_STACK["cpu"] // restarts)
+    most = max(1, LARGEST_COMPILED_STACK // restarts)
     units = [Unit(0, point) for point in points[:most] for _ in range(restarts)]
     streams = Streams(range(len(units)))
     model = method.build(units, info, method.networks(info), streams)

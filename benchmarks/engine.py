@@ -26,10 +26,10 @@ from fairbench.api.method import Method
 from fairbench.training.layers import fastest_products
 from fairbench.training.model import Batch, StackedModel, onehot, summed_squares
 from fairbench.training.networks import Networks
-from fairbench.training.schedule import Schedule
+from fairbench.training.schedule import FEWEST_COMPILED, Schedule
 from fairbench.training.stack_size import LARGEST_STACK
 from fairbench.training.streams import Streams
-from fairbench.training.trainer import FEWEST_COMPILED, train
+from fairbench.training.trainer import train
 from fairbench_plugins.sofair import MSFaiR, Sofair
 
 BATCH = 128

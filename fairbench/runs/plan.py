@@ -31,6 +31,7 @@ from fairbench.store import keys
 from fairbench.store.keys import hash_of
 from fairbench.store.records import UnitRecord
 from fairbench.store.status import Status
+from fairbench.training.schedule import FEWEST_COMPILED
 from fairbench.training.stack_size import largest_stack, model_bytes, spread
 from fairbench.versions import AUDIT_VERSION, ENGINE_VERSION, IMAGES_VERSION, PROTOCOL_VERSION
 
@@ -304,6 +305,7 @@ def most_in_stack(planned: PlannedUnit, device: str, memory: Sequence[tuple[floa
         data_bytes=bytes_of_rows(planned.data),
         free_bytes=min((free for free, _ in gpus), default=None),
         models_per_unit=planned.workload.models_per_unit,
+        compiled=planned.budget.iterations >= FEWEST_COMPILED,
     )
 
 

@@ -63,8 +63,8 @@ class StackedModel(nn.Module, ABC):
     recordable: bool = False
     """Whether ``losses`` does the same operations at every step, so that one step may be recorded
     on a GPU, or compiled on a CPU, and repeated, which is faster: what it remembers is in buffers
-    that it changes in place, it asks for no value of a tensor (no ``if``, no ``.item()``), and makes
-    no tensor of Python numbers. It is not called again then. ``fairbench check`` tries it."""
+    that it changes in place, it asks for no value of a tensor (no ``if``, no ``.item()``), and
+    makes no tensor of Python numbers. It is not called again then. ``fairbench check`` tries it."""
     noise_dimensions: int = 0
     """k of the noise a stochastic encoder takes."""
 

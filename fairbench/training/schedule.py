@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+FEWEST_COMPILED = 10_000
+"""Steps from which on a CPU compiles a training: shorter ones lose at the start what they gain."""
+
 
 @dataclass(frozen=True)
 class Schedule:

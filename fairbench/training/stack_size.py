@@ -18,6 +18,9 @@ LARGEST_STACK = {"cpu": 10, "cuda": 1024}
 On a core a model in a stack of ten takes four fifths of its time in one of five; in still larger
 ones it gains little, and they share out worse. A GPU is bound by launches until it is full.
 """
+LARGEST_COMPILED_STACK = 8
+"""The same on a CPU where steps are compiled: there five models take as long each as ten, and ten
+models are shared out to two cores."""
 LARGEST_IMAGE_STACK = {"cpu": 1, "cuda": 128}
 """The same for models of images. One of them keeps a core busy by itself; a stack of them would
 only end later, all at once."""
@@ -64,6 +67,7 @@ def largest_stack(
     data_bytes: float,
     free_bytes: float | None,
     models_per_unit: int = 1,
+    compiled: bool = False,
 ) -> int:
     """Most units in one stack.
 
@@ -71,7 +75,10 @@ def largest_stack(
     once; ``free_bytes`` is of the device; None: no bound. A unit has several models where the
     best of them is selected.
     """
-    most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device] // models_per_unit
+    most = (LARGEST_IMAGE_STACK if image else LARGEST_STACK)[device]
+    if compiled and device == "cpu":
+        most = min(most, LARGEST_COMPILED_STACK)
+    most //= models_per_unit
     if free_bytes is not None:
         room = USABLE * free_bytes - CONTEXT_BYTES - data_bytes
         most = min(most, int(room // bytes_per_unit))

@@ -16,12 +16,9 @@ from fairbench.training.divergence import CHECK_EVERY, DivergenceMonitor
 from fairbench.training.layers import use_fastest_products
 from fairbench.training.model import StackedModel
 from fairbench.training.recorded_steps import RecordedSteps, on_own_stream
-from fairbench.training.schedule import Schedule
+from fairbench.training.schedule import FEWEST_COMPILED, Schedule
 from fairbench.training.steps import Losses, Steps
 from fairbench.training.streams import Streams
-
-FEWEST_COMPILED = 10_000
-"""Steps from which on a CPU compiles a training: shorter ones lose at the start what they gain."""
 
 
 def train(

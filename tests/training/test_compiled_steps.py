@@ -21,7 +21,7 @@ from fairbench.training.checkpoint import Checkpoint
 from fairbench.training.compiled_steps import CompiledSteps
 from fairbench.training.divergence import DivergenceMonitor
 from fairbench.training.model import StackedModel
-from fairbench.training.schedule import Schedule
+from fairbench.training.schedule import FEWEST_COMPILED, Schedule
 from fairbench.training.steps import Losses, Steps
 from fairbench.training.streams import Streams
 from tests.training.test_engine import Auto, S, X
@@ -122,7 +122,7 @@ def test_without_a_compiler_training_is_plain(monkeypatch: pytest.MonkeyPatch) -
     streams = Streams([1])
     model = Auto(streams)
     model.recordable = True
-    steps = Steps(model, X, S, 2, Schedule(trainer.FEWEST_COMPILED, batch_size=32), streams)
+    steps = Steps(model, X, S, 2, Schedule(FEWEST_COMPILED, batch_size=32), streams)
     assert trainer._taken_by(steps) == steps.take
 
 

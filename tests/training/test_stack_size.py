@@ -18,9 +18,21 @@ GB = 1e9
 
 
 def stack(
-    free: float | None, *, each: float = 10e6, data: float = 0.0, device: str = "cuda"
+    free: float | None,
+    *,
+    each: float = 10e6,
+    data: float = 0.0,
+    device: str = "cuda",
+    compiled: bool = False,
 ) -> int:
-    return largest_stack(device, image=False, bytes_per_unit=each, data_bytes=data, free_bytes=free)
+    return largest_stack(
+        device,
+        image=False,
+        bytes_per_unit=each,
+        data_bytes=data,
+        free_bytes=free,
+        compiled=compiled,
+    )
 
 
 def test_a_stack_is_bounded_by_the_free_memory_and_by_nothing_on_the_cpu() -> None:
@@ -29,6 +41,8 @@ def test_a_stack_is_bounded_by_the_free_memory_and_by_nothing_on_the_cpu() -> No
     assert stack(500 * GB) == 1024
     assert stack(0.1 * GB) == 1  # one is tried, whatever the estimate says
     assert stack(None, device="cpu") == 10
+    assert stack(None, device="cpu", compiled=True) == 8
+    assert stack(500 * GB, compiled=True) == 1024  # a GPU records
     assert largest_stack("cpu", image=True, bytes_per_unit=1, data_bytes=0, free_bytes=None) == 1
 
 
