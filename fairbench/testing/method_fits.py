@@ -214,21 +214,22 @@ def recordable(trial: MethodTrial) -> None:
     for traced in (False, True):
         steps = _untrained(trial, trial.instance)
         compiled = CompiledSteps(steps, compile=lambda traced: traced)
-        with warnings.catch_warnings(action="ignore"):
+        with warnings.catch_warnings(action="ignore"), convert_errors("Traced, it", _AS_RECORDABLE):
             taken = [(compiled if traced else steps).take(i) for i in range(ITERATIONS)]
         if compiled.refused:
             raise BrokenPromise(f"A step cannot be traced: {compiled.refused}.", _AS_RECORDABLE)
         losses.append([np.stack([one.numpy(force=True) for one in t.values()]) for t in taken])
     for step, (one, other) in enumerate(zip(*losses, strict=True)):
-        if not np.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE):
+        if not np.allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True):
             raise BrokenPromise(
                 f"Traced once and repeated, it has other losses at step {step}.", _AS_RECORDABLE
             )
 
 
 _AS_RECORDABLE = (
-    "Keep what losses remembers in buffers, changed in place; make no decision in Python that "
-    "changes from step to step; or declare recordable = False."
+    "Keep what losses remembers in buffers, changed in place; use no other tensors than buffers "
+    "and parameters; decide nothing in Python that changes from step to step. Or declare "
+    "recordable = False."
 )
 
 

@@ -4,20 +4,23 @@ The networks of tables are so small that starting the operations of a step, some
 longer than most of them run. Compiled, they are a few dozen loops. What a step does is traced once,
 as operations on tensors; PyTorch's compiler writes C++ for it, which needs a compiler on the
 machine. It keeps what it made in TORCHINDUCTOR_CACHE_DIR, by default in the folder for temporary
-files. Starting it takes seconds, and half a minute the first time: only long trainings win. Models
+files. The start takes seconds, and half a minute the first time: only long trainings gain. Models
 say by ``recordable`` that they can be traced. The results are the same but for rounding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from fairbench.training.model import Batch, StackedModel
@@ -32,7 +35,7 @@ from fairbench.training.steps import (
 )
 
 if TYPE_CHECKING:
-    from torch.fx import GraphModule
+    from torch.fx import GraphModule, Node
 
 _Many = Sequence[Tensor]
 Compile = Callable[["GraphModule"], Callable[..., Any]]
@@ -60,7 +63,7 @@ class CompiledSteps:
     Attributes
     ----------
     refused : str or None
-        Why they are.
+        Why steps are taken one by one; None: they are compiled.
     """
 
     def __init__(self, steps: Steps, compile: Compile = compile_for_cpu) -> None:
@@ -85,8 +88,9 @@ class CompiledSteps:
             losses, given = self._compiled[resting](batch)
         else:
             try:
-                compiled = _Compiled(steps, batch, self._draws, resting, self._compile)
-                losses, given = compiled(batch)
+                with _process_unchanged():
+                    compiled = _Compiled(steps, batch, self._draws, resting, self._compile)
+                    losses, given = compiled(batch)
             except Exception as error:  # of the tracer, the compiler, or the model itself
                 error = getattr(error, "inner_exception", error)
                 self.refused = warn_of_plain_steps(steps.model, "compiled", error)
@@ -109,22 +113,18 @@ class _Compiled:
         resting: frozenset[str],
         compile: Compile,
     ) -> None:
-        players, losses_of = steps.parameters, _LossesOf(steps.model)
-        names = {id(parameter): name for name, parameter in losses_of.named_parameters()}
-        buffers = dict(losses_of.named_buffers())
-
-        def copies() -> list[Tensor]:
-            return [buffer.clone() for buffer in buffers.values()]
-
-        with torch.no_grad():  # so that every draw has its place
-            at = dict(zip(buffers, copies(), strict=True))
-            losses = functional_call(losses_of, at, (replace(batch, streams=draws.going_on()),))
+        model, players = steps.model, steps.parameters
+        parameters = [parameter for own in players.values() for parameter in own]
+        buffers = list(model.buffers())
+        _refuse_hooks(parameters)
+        # Run once beforehand, so that every draw has its place.
+        with torch.no_grad(), _replaced(model, buffers, _copies(buffers)):
+            losses = model.losses(replace(batch, streams=draws.going_on()))
             check_losses(losses, len(batch.streams.seeds))
         self._losses = list(losses)
         self._sizes = {who: len(own) for who, own in players.items() if who not in resting}
-        self._own = [parameter.detach() for own in players.values() for parameter in own]
-        self._remembered = list(buffers.values())
-        self._drawn = draws.places()
+        self._own = [parameter.detach() for parameter in parameters]
+        self._remembered, self._drawn = buffers, draws.places()
 
         def step(
             own: _Many,
@@ -135,24 +135,25 @@ class _Compiled:
             s_onehot: Tensor,
             done: Tensor,
         ) -> list[Tensor]:
-            leaves = iter([one.detach().requires_grad_() for one in own])
-            moved = {who: list(islice(leaves, len(its))) for who, its in players.items()}
-            at = {
-                names[id(parameter)]: leaf
-                for who, its in players.items()
-                for parameter, leaf in zip(its, moved[who], strict=True)
-            }
-            at |= dict(zip(buffers, remembered, strict=True))
+            leaves = [
+                one.detach().requires_grad_(parameter.requires_grad)
+                for one, parameter in zip(own, parameters, strict=True)
+            ]
+            rest = iter(leaves)
+            moved = {who: list(islice(rest, len(its))) for who, its in players.items()}
             given = Batch(x, s, s_onehot, done, draws.going_on(drawn))
-            losses = functional_call(losses_of, at, (given,))
+            with _replaced(model, [*parameters, *buffers], [*leaves, *remembered]):
+                losses = model.losses(given)
             found = gradients(losses, moved, resting)
             return [one.detach() for one in losses.values()] + [
                 found[who][i] for who, size in self._sizes.items() for i in range(size)
             ]
 
-        # Tracing takes the step: what it remembers of it, it must forget.
-        own, _, *rest = self._read(batch)
-        self._step = compile(make_fx(step)(own, copies(), *rest))
+        # Tracing runs the step once: it is given copies of the buffers.
+        own, _, *others = self._read(batch)
+        traced = make_fx(step)(own, _copies(buffers), *others)
+        _refuse_what_changes(traced)
+        self._step = compile(traced)
 
     def __call__(self, batch: Batch) -> tuple[Losses, dict[str, list[Tensor]]]:
         """Return losses, and the gradients of each player that does not rest."""
@@ -166,12 +167,70 @@ class _Compiled:
         return (self._own, self._remembered, self._drawn, *of_batch)
 
 
-class _LossesOf(nn.Module):
-    """A model's losses, as what a module returns."""
+def _copies(tensors: _Many) -> list[Tensor]:
+    return [tensor.clone() for tensor in tensors]
 
-    def __init__(self, model: StackedModel) -> None:
-        super().__init__()
-        self.model = model
 
-    def forward(self, batch: Batch) -> Losses:
-        return self.model.losses(batch)
+@contextmanager
+def _process_unchanged() -> Iterator[None]:
+    """Undo what PyTorch's compiler sets in the process: others run in it too."""
+    recursion, environment = sys.getrecursionlimit(), dict(os.environ)
+    try:
+        with warnings.catch_warnings():
+            yield
+    finally:
+        sys.setrecursionlimit(recursion)
+        for name in os.environ.keys() - environment.keys():
+            del os.environ[name]
+
+
+@contextmanager
+def _replaced(model: StackedModel, own: _Many, others: _Many) -> Iterator[None]:
+    """Put other tensors in the place of parameters and buffers meanwhile, whatever their names.
+
+    A module may hold one tensor, or one submodule, under several names.
+    """
+    places = {id(one): other for one, other in zip(own, others, strict=True)}
+    changed = []
+    for module in model.modules():
+        for held in (module._parameters, module._buffers):
+            for name, tensor in list(held.items()):
+                if id(tensor) in places:
+                    changed.append((held, name, tensor))
+                    held[name] = places[id(tensor)]  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        for held, name, tensor in changed:
+            held[name] = tensor  # type: ignore[assignment]
+
+
+def _refuse_hooks(parameters: Sequence[nn.Parameter]) -> None:
+    """Raise ValueError where gradients are changed by what a trace does not see."""
+    if any(parameter._backward_hooks for parameter in parameters):
+        raise ValueError("a parameter has a hook")
+
+
+def _refuse_what_changes(traced: GraphModule) -> None:
+    """Raise ValueError where a trace would be of one batch alone.
+
+    Tensors that are neither parameters, buffers nor arguments stand in it as constants, and sizes
+    that depend on values as those of the batch that was traced.
+    """
+    for node in traced.graph.nodes:
+        if node.op == "get_attr":
+            shape = tuple(getattr(getattr(traced, node.target, None), "shape", ()))
+            raise ValueError(
+                f"losses use a tensor of shape {shape} that is neither a parameter nor a buffer"
+            )
+        if node.op == "call_function" and _has_sizes_of_values(node):
+            raise ValueError(f"the size of what {node.target} returns depends on values")
+
+
+def _has_sizes_of_values(node: Node) -> bool:
+    operation = getattr(node.target, "overloadpacket", None)
+    if operation in (torch.ops.aten.index, torch.ops.aten.index_put, torch.ops.aten.index_put_):
+        by = [one for one in node.args[1] if one is not None]  # type: ignore[union-attr]
+        return any(one.meta["val"].dtype is torch.bool for one in by)  # type: ignore[union-attr]
+    tags = getattr(node.target, "tags", ())
+    return torch.Tag.dynamic_output_shape in tags or torch.Tag.data_dependent_output in tags

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 FEWEST_COMPILED = 10_000
-"""Steps from which on a CPU compiles a training: shorter ones lose at the start what they gain."""
+"""Trainings of at least so many steps are compiled on a CPU: shorter ones would lose at the start
+what they gain."""
 
 
 @dataclass(frozen=True)

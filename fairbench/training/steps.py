@@ -169,8 +169,12 @@ def gradients(
 
 def warn_of_plain_steps(model: StackedModel, refused: str, error: Exception) -> str:
     """Warn that a model is trained step by step, as one cannot be recorded or compiled; why."""
-    first, *_ = str(error).splitlines() or [type(error).__name__]
-    why = first.rstrip(".")
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        why = type(error).__name__
+    else:  # a compiler says at its end what it did not like
+        why = lines[0] if "compile error" not in lines[0].lower() else f"{lines[0]}: {lines[-1]}"
+    why = why.rstrip(".")
     warnings.warn(
         f"{type(model).__name__} is recordable, but a step cannot be {refused}: {why}. It is "
         "trained step by step, which takes longer.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -103,6 +104,7 @@ def _taken_by(steps: Steps) -> Callable[[int], Losses]:
 
 
 def _compiler_is_there() -> bool:
-    """Whether the machine has the C++ compiler that PyTorch would call."""
+    """Whether the machine has the C++ compiler that PyTorch would call, and may call it."""
     usual = "clang++" if sys.platform == "darwin" else "g++"
-    return shutil.which(os.environ.get("CXX", usual)) is not None
+    command = shlex.split(os.environ.get("CXX", "")) or [usual]
+    return shutil.which(command[0]) is not None and os.environ.get("TORCH_COMPILE_DISABLE") != "1"

@@ -175,3 +175,85 @@ def test_a_compiled_training_goes_on_from_its_checkpoint_bit_by_bit(tmp_path: Pa
     trained(0, half)
     for one, other in zip(whole, trained(half, STEPS), strict=True):
         assert torch.equal(one, other)
+
+
+def first_refusal(model: StackedModel, streams: Streams) -> str | None:
+    steps = CompiledSteps(Steps(model, X, S, 2, SCHEDULE, streams), AsItStands())
+    with warnings.catch_warnings(action="ignore"):
+        steps.take(0)
+    return steps.refused
+
+
+class OtherTensors(Auto):
+    """Has a list of its parameters beside them, which a trace would keep as they are."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(streams)
+        self.all = list(self.encoder.parameters())
+
+    def losses(self, batch: Batch) -> Losses:
+        found = super().losses(batch)
+        return {**found, "model": found["model"] + self.all[0].square().sum((1, 2))}
+
+
+class Masked(Auto):
+    """Takes rows by a mask: another number in each batch."""
+
+    def losses(self, batch: Batch) -> Losses:
+        found = super().losses(batch)
+        women = self.encoder(batch.x)[batch.s == 1]
+        return {**found, "model": found["model"] + women.mean()}
+
+
+class Hooked(Auto):
+    """Changes a gradient on its way."""
+
+    def __init__(self, streams: Streams) -> None:
+        super().__init__(streams)
+        next(self.encoder.parameters()).register_hook(lambda gradient: 0 * gradient)
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (OtherTensors, "neither a parameter nor a buffer"),
+        (Masked, "depends on values"),
+        (Hooked, "a parameter has a hook"),
+    ],
+)
+def test_what_a_trace_would_get_wrong_is_trained_plainly(
+    model: Callable[[Streams], StackedModel], says: str
+) -> None:
+    streams = Streams([1, 2])
+    assert says in (first_refusal(model(streams), streams) or "")
+
+
+def test_a_submodule_of_two_names_stays_the_models_own() -> None:
+    class TwoNames(Auto):
+        def __init__(self, streams: Streams) -> None:
+            super().__init__(streams)
+            self.same = torch.nn.ModuleList([self.encoder, self.decoder])
+
+    trained = []
+    for compiled in (False, True):
+        streams = Streams([1, 2])
+        model = TwoNames(streams)
+        steps = Steps(model, X, S, 2, SCHEDULE, streams)
+        take = CompiledSteps(steps, AsItStands()).take if compiled else steps.take
+        own = {id(one) for one in model.parameters()}
+        for step in range(STEPS):
+            take(step)
+        assert {id(one) for one in model.parameters()} == own
+        trained.append(list(model.parameters()))
+    for one, other in zip(*trained, strict=True):
+        torch.testing.assert_close(other, one, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("CXX", "no-such-compiler -O2"), ("TORCH_COMPILE_DISABLE", "1")]
+)
+def test_compiling_can_be_impossible_or_forbidden(
+    variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, value)
+    assert not has_compiler()
