@@ -115,7 +115,7 @@ def _columns(board: Published) -> Iterator[str]:
     )
     verdict = read_verdicts()["aufdc"]
     yield make_paragraph(
-        f"So far {format_count(len(verdict.tables), 'dataset')} of the collection",
+        f"{format_count(len(verdict.tables), 'dataset')} of the collection",
         f"[`{verdict.collection}`](across.md#collections) have boards with the same rows.",
         *describe_mean_ranks(verdict),
         "`kept-cells`, `merged-cells` and `paired-cells` are [our own](own-method.md).",

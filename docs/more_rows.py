@@ -39,7 +39,7 @@ def describe_more_rows(points: Iterable[PointRow]) -> str:
     read, extrapolated = (format_share(largest.figures[name]) for name in (_READ, _EXTRAPOLATED))
     return make_paragraph(
         _count_flags(flagged, len(known)),
-        f"At {len(above)} of them the extrapolation is above the reading by more than",
+        f"At {len(above)} of the points the extrapolation is above the reading by more than",
         f"{format_share(_NATS)} nats and a tenth: {shown}. The largest difference is of",
         f"`{largest.method}` on `{largest.dataset}`: {read} is read, {extrapolated} extrapolated.",
         "The rank takes the reading.",
@@ -48,8 +48,9 @@ def describe_more_rows(points: Iterable[PointRow]) -> str:
 
 def _count_flags(flagged: int, points: int) -> str:
     return (
-        "The published boards have an earlier, blunter form of `needs_more_rows`, which is 1 at "
-        f"{flagged or MISSING} of {format_count(points, 'point')}."
+        f"On the published boards `needs_more_rows` is 1 at {flagged or MISSING} of "
+        f"{format_count(points, 'point')}. All of them but `acs-income-sex-5` have an earlier, "
+        "blunter form of it."
     )
 
 
