@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,9 @@ class Work:
             _, method, end = self.what.split("-")
             start_pool(self.id, method)
             self.end_as(end)
+        if self.what.startswith("memory-"):
+            share_memory(self.id)
+            self.end_as(self.what.removeprefix("memory-"))
         if self.what == "loader":
             return load_in_a_worker()
         if self.what == "big":
@@ -167,7 +171,7 @@ def start_pool(folder: str, method: str) -> None:
 
 
 _kept: list[Any] = []
-"""Pools that nobody closes."""
+"""Pools and memory that nobody closes."""
 
 
 def note_number(folder: str) -> int:
@@ -176,6 +180,14 @@ def note_number(folder: str) -> int:
     while len(list(Path(folder).iterdir())) < 5:
         time.sleep(0.01)
     return os.getpid()
+
+
+def share_memory(folder: str) -> None:
+    """Share memory with processes that are still there when the job ends, and leave it."""
+    memory = SharedMemory(create=True, size=1_000_000)
+    Path(folder, memory.name).touch()
+    multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,)).start()
+    _kept.append(memory)
 
 
 def load_in_a_worker() -> list[int]:

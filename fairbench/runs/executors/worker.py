@@ -34,6 +34,7 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
     _redirect_output(prints)
     try:
         os.environ.update(connection.recv())
+        _silence_trackers()
         job = connection.recv()
     except EOFError:  # the driver is gone
         os._exit(1)
@@ -90,6 +91,16 @@ def _allow_children() -> None:
     """
     process: Any = multiprocessing.current_process()
     process._config["daemon"] = False
+
+
+def _silence_trackers() -> None:
+    """Have what frees shared memory after the job do so without a warning.
+
+    It warns of all that is left, and a job ends without what would run at the end of a process.
+    """
+    given = os.environ.get("PYTHONWARNINGS")
+    ours = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = f"{given},{ours}" if given else ours
 
 
 def _redirect_output(prints: Connection) -> None:

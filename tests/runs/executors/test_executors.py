@@ -136,6 +136,20 @@ class ExecutorTestCase:
         assert_none_lives(tmp_path)
         executor.stop()
 
+    @pytest.mark.parametrize("how", ["return", "raise", "segfault", "sleep"])
+    def test_memory_that_a_job_shared_is_free_when_it_has_ended(
+        self, tmp_path: Path, how: str
+    ) -> None:
+        executor = self.make(timeout=6.0 if how == "sleep" else None)
+        executor.submit(Work(f"memory-{how}", id=str(tmp_path)))  # type: ignore[arg-type]
+        events: list[Event] = list(executor.events())
+        executor.stop()
+        assert isinstance(events[-1], Finished if how == "return" else Failed)
+        (shared,) = tmp_path.iterdir()
+        assert not Path("/dev/shm", shared.name).exists()
+        # No plugin could prevent a warning: the job ends without what runs at a process's end.
+        assert not any("leaked" in event.text for event in events if isinstance(event, Printed))
+
     def test_a_job_may_load_its_data_in_processes(self, executor: Executor) -> None:
         assert self.ends(executor, "loader")["loader"].result == [3, 7]  # type: ignore[union-attr]
 
