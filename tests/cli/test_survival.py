@@ -195,8 +195,8 @@ def ray_cluster() -> Iterator[Cluster]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    cluster = Cluster(f"127.0.0.1:{port}", f"TEST_CLUSTER_{uuid.uuid4().hex}")
     folder = tempfile.mkdtemp(prefix="ray")  # short: the name of a socket below it has a limit
+    cluster = Cluster(f"127.0.0.1:{port}", f"TEST_CLUSTER_{uuid.uuid4().hex}")
     ray = str(Path(sys.executable).with_name("ray"))
     begin = [ray, "start", "--head", "--port", str(port), "--num-cpus", "2", "--temp-dir", folder]
     marked = os.environ | {cluster.mark: "1"}
@@ -227,6 +227,15 @@ def test_a_ray_cluster_that_dies_ends_the_run_which_resumes(
     assert "the same command resumes" in told
     assert "CRASHED" not in told
     assert fairbench(*LONG, "--results", "cut").returncode == 0
+
+
+def test_sigterm_ends_a_run_by_ray_as_any_other(tmp_path: Path) -> None:
+    process = start(tmp_path, *LONG, "--results", "cut", "--executor", "ray")
+    wait_for_line(process, "start ")
+    process.terminate()
+    told = process.communicate(timeout=60)[1]
+    assert process.returncode == 143, told
+    assert "Interrupted; finished work is stored. Resume with:" in told
 
 
 def test_an_address_without_a_cluster_is_told_at_once(fairbench: Call) -> None:
