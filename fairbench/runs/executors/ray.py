@@ -86,6 +86,8 @@ class RayExecutor(Executor):
         self._ours = not ray.is_initialized()
         given = address
         address = given or os.environ.get("RAY_ADDRESS")
+        if address == "local":  # Ray's name of one that it starts
+            address = None
         try:
             if self._ours:
                 with _own_sigterm():
@@ -239,11 +241,12 @@ def _connect(address: str | None, workers: int | None) -> None:
 
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address:
-        if address != "local":  # which starts one
-            _reach(address)
+        _reach(address)
         ray.init(address=address, **quiet)
     else:
-        ray.init(num_cpus=workers or cores(), include_dashboard=False, **quiet)
+        # Without an address Ray would join whatever cluster it finds on this machine.
+        cpus = workers or cores()
+        ray.init(address="local", num_cpus=cpus, include_dashboard=False, **quiet)
 
 
 @contextlib.contextmanager
