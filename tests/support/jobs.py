@@ -90,6 +90,8 @@ class Work:
             raise ValueError("\x1b[31m\udcff\x00" + 50_000_000 * "y")
         if self.what == "unreadable":
             raise Unreadable
+        if self.what == "exits-when-read":
+            raise ExitsWhenRead
         if self.what == "unsendable":
             return lambda: None
         if self.what == "garbage":
@@ -131,6 +133,15 @@ class Unreadable(Exception):
 
     def __str__(self) -> str:
         raise RuntimeError("do not look")
+
+
+class ExitsWhenRead(Exception):
+    """An error that ends the process when it is looked at."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+    __repr__ = __str__
 
 
 def spoil_descriptors(content: bytes) -> None:

@@ -196,6 +196,15 @@ class ExecutorTestCase:
         assert unsendable.status is Status.FAILED
         assert unsendable.error.startswith("the result cannot be sent to the driver: ")
 
+    def test_an_error_that_ends_the_process_when_it_is_looked_at_is_a_failure(
+        self, executor: Executor
+    ) -> None:
+        end = self.ends(executor, "exits-when-read")["exits-when-read"]
+        assert isinstance(end, Failed)
+        assert end.status is Status.FAILED
+        assert end.error.startswith("ExitsWhenRead: (an error that raises when its text is asked")
+        assert "raise ExitsWhenRead" in (end.traceback or "")
+
     def test_a_job_that_cannot_be_sent_fails_and_the_rest_go_on(self, executor: Executor) -> None:
         ends = self.ends(executor, "cannot-leave", "fine")
         stuck = ends["cannot-leave"]
