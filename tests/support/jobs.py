@@ -98,6 +98,10 @@ class Work:
             spoil_descriptors(b"garbage " * 1000)
         if self.what == "garbled-end":
             spoil_descriptors(b"\x89fairb\r\n" + bytes(12) + b"no pickle")
+        if self.what.startswith("close-descriptors"):
+            os.closerange(3, 256)
+            if self.what.endswith("and-open-others"):
+                _kept.extend(open(os.devnull, "wb") for _ in range(256))  # noqa: SIM115
         if self.what.startswith("children"):
             start_children(self.id)
             self.end_as(self.what.removeprefix("children-"))
@@ -182,7 +186,7 @@ def start_pool(folder: str, method: str) -> None:
 
 
 _kept: list[Any] = []
-"""Pools and memory that nobody closes."""
+"""Pools, memory and files that nobody closes."""
 
 
 def note_number(folder: str) -> int:

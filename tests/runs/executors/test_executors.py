@@ -164,6 +164,17 @@ class ExecutorTestCase:
         assert "did it write to a descriptor of the suite?" in spoilt.error
         assert isinstance(ends["fine"], Finished)
 
+    @pytest.mark.parametrize("what", ["close-descriptors", "close-descriptors-and-open-others"])
+    def test_a_job_that_closes_what_its_result_is_sent_by_is_told_so(
+        self, executor: Executor, what: str
+    ) -> None:
+        ends = self.ends(executor, what, "fine")
+        mute = ends[what]
+        assert isinstance(mute, Failed)
+        assert mute.status is Status.CRASHED
+        assert "did it close descriptors of the suite?" in mute.error
+        assert isinstance(ends["fine"], Finished)
+
     def test_what_is_printed_is_handed_on_and_its_end_is_told_on_failure(
         self, executor: Executor
     ) -> None:
