@@ -24,6 +24,9 @@ from fairbench.files.yaml_mapping import read_yaml
 MAX_FOLDS = 20
 """Most folds of a run: beyond, test sets are small and training sets the same."""
 
+MAX_WORKERS = 100_000
+"""Most jobs at a time: beyond, a number is a slip of the keyboard, or too large for the system."""
+
 DEFAULT_RESULTS = Path("fairbench-results")
 
 MAX_LABEL_LENGTH = 40
@@ -130,7 +133,7 @@ class ExecutorConfig(BaseModel):
     executor: ExecutorName = ExecutorName.INLINE
     in_process: bool = False
     ray_address: str | None = None
-    workers: int | None = Field(None, ge=1)
+    workers: int | None = Field(None, ge=1, le=MAX_WORKERS)
     timeout: Seconds | None = Field(None, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="after")

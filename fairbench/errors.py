@@ -162,7 +162,9 @@ def text_of(error: BaseException) -> str:
     """Return the text of an error, also of one whose text cannot be had."""
     try:
         return str(error)
-    except Exception:
+    except KeyboardInterrupt:  # the user's, at this very moment
+        raise
+    except BaseException:  # a plugin's may raise anything, SystemExit included
         return "(an error that raises when its text is asked for)"
 
 

@@ -40,6 +40,7 @@ def test_durations(text: str, seconds: float) -> None:
         ({"points": 1}, "at least 2 is needed"),
         ({"timeout": "soon"}, "not a duration"),
         ({"workers": 0}, "at least 1 is needed"),
+        ({"workers": 10**22}, "at most 100000 is allowed"),
         ({"methods": ()}, "No methods given"),
         ({"methods": None}, "No methods given"),
         ({"datasets": ""}, "--dataset NAME"),

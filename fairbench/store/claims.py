@@ -246,12 +246,16 @@ def _in_words(claim: sa.RowMapping) -> str:
 def _is_gone(pid: int, silent: float) -> bool:
     """Whether a process has ended that gave a sign so many seconds ago.
 
-    Another one may have its number since, as in a container that was started again: it is younger.
+    One that has ended keeps its number until its parent asks after it, which may be never. Another
+    may have its number since, as in a container that was started again: it is younger.
     """
     import psutil
 
     try:
-        age = time.time() - psutil.Process(pid).create_time()
+        process = psutil.Process(pid)
+        if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+            return True
+        age = time.time() - process.create_time()
     except psutil.NoSuchProcess:
         return True
     except (psutil.Error, OSError):  # it is there, and another user's

@@ -61,7 +61,9 @@ def describe_fully(error: BaseException) -> str:
     """Return the traceback of an error, cleaned."""
     try:
         return clean("".join(traceback.format_exception(error)))
-    except Exception:  # an error of a plugin may break whoever looks at it
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # an error of a plugin may break whoever looks at it
         return describe(error)
 
 

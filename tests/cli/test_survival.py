@@ -180,6 +180,8 @@ class Cluster:
 
     address: str
     mark: str
+    folder: str
+    """Of a driver that finds it by itself, the folder for Ray's temporary files (RAY_TMPDIR)."""
 
     def kill(self, *names: str) -> None:
         """Kill its processes of these names; without names all."""
@@ -195,10 +197,11 @@ def ray_cluster() -> Iterator[Cluster]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    cluster = Cluster(f"127.0.0.1:{port}", f"TEST_CLUSTER_{uuid.uuid4().hex}")
     folder = tempfile.mkdtemp(prefix="ray")  # short: the name of a socket below it has a limit
+    cluster = Cluster(f"127.0.0.1:{port}", f"TEST_CLUSTER_{uuid.uuid4().hex}", folder)
     ray = str(Path(sys.executable).with_name("ray"))
-    begin = [ray, "start", "--head", "--port", str(port), "--num-cpus", "2", "--temp-dir", folder]
+    begin = [ray, "start", "--head", "--port", str(port), "--num-cpus", "2"]
+    begin += ["--temp-dir", f"{folder}/ray"]
     marked = os.environ | {cluster.mark: "1"}
     try:
         subprocess.run(
@@ -227,6 +230,31 @@ def test_a_ray_cluster_that_dies_ends_the_run_which_resumes(
     assert "the same command resumes" in told
     assert "CRASHED" not in told
     assert fairbench(*LONG, "--results", "cut").returncode == 0
+
+
+def test_sigterm_ends_a_run_by_ray_as_any_other(tmp_path: Path) -> None:
+    process = start(tmp_path, *LONG, "--results", "cut", "--executor", "ray")
+    wait_for_line(process, "start ")
+    process.terminate()
+    told = process.communicate(timeout=60)[1]
+    assert process.returncode == 143, told
+    assert "Interrupted; finished work is stored. Resume with:" in told
+
+
+def test_without_an_address_a_run_by_ray_joins_no_cluster_of_this_machine(
+    fairbench: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as one that somebody has started for other work; but RAY_ADDRESS names one to join."""
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    with ray_cluster() as cluster:
+        monkeypatch.setenv("RAY_TMPDIR", cluster.folder)
+        alone = fairbench(*RUN, "--results", "alone", "--executor", "ray")
+        assert alone.returncode == 0, alone.stderr
+        monkeypatch.setenv("RAY_ADDRESS", cluster.address)
+        cluster.kill()
+        lost = fairbench(*RUN, "--results", "lost", "--executor", "ray")
+    assert f"No Ray cluster answers at {cluster.address}" in lost.stderr
+    assert "unset RAY_ADDRESS" in lost.stderr
 
 
 def test_an_address_without_a_cluster_is_told_at_once(fairbench: Call) -> None:

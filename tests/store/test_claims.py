@@ -130,6 +130,25 @@ def test_claims_of_a_killed_run_are_free_at_once(store_url: str) -> None:
     assert following.held() == {"a"}
 
 
+def test_a_killed_run_that_nobody_has_waited_for_holds_nothing(store_url: str) -> None:
+    """Its number is still there (a zombie), as where what started it goes on."""
+    code = (
+        "import os, sys; from fairbench.store.database import Store;"
+        "from fairbench.store.claims import Claims;"
+        "assert Claims(Store(sys.argv[1]), 'dead').take(['a']); print(flush=True); input()"
+    )
+    words = [sys.executable, "-c", code, store_url]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        run.stdout.readline()
+        following = Claims(Store(store_url), "next")
+        assert following.held() == {"a"}
+        run.kill()
+        os.waitid(os.P_PID, run.pid, os.WEXITED | os.WNOWAIT)
+        assert not following.held()
+        assert following.take(["a"])
+
+
 def test_claims_of_a_run_long_dead_are_deleted_though_nobody_wants_them(store_url: str) -> None:
     store = Store(store_url)
     for key, silent in (("a", 2 * FORGOTTEN), ("b", 0.5 * FORGOTTEN), ("c", 0.0)):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
 from typing import Any
 
@@ -89,12 +90,18 @@ class Work:
             raise ValueError("\x1b[31m\udcff\x00" + 50_000_000 * "y")
         if self.what == "unreadable":
             raise Unreadable
+        if self.what == "exits-when-read":
+            raise ExitsWhenRead
         if self.what == "unsendable":
             return lambda: None
         if self.what == "garbage":
             spoil_descriptors(b"garbage " * 1000)
         if self.what == "garbled-end":
             spoil_descriptors(b"\x89fairb\r\n" + bytes(12) + b"no pickle")
+        if self.what.startswith("close-descriptors"):
+            os.closerange(3, 256)
+            if self.what.endswith("and-open-others"):
+                _kept.extend(open(os.devnull, "wb") for _ in range(256))  # noqa: SIM115
         if self.what.startswith("children"):
             start_children(self.id)
             self.end_as(self.what.removeprefix("children-"))
@@ -102,6 +109,9 @@ class Work:
             _, method, end = self.what.split("-")
             start_pool(self.id, method)
             self.end_as(end)
+        if self.what.startswith("memory-"):
+            share_memory(self.id)
+            self.end_as(self.what.removeprefix("memory-"))
         if self.what == "loader":
             return load_in_a_worker()
         if self.what == "big":
@@ -127,6 +137,15 @@ class Unreadable(Exception):
 
     def __str__(self) -> str:
         raise RuntimeError("do not look")
+
+
+class ExitsWhenRead(Exception):
+    """An error that ends the process when it is looked at."""
+
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+    __repr__ = __str__
 
 
 def spoil_descriptors(content: bytes) -> None:
@@ -167,7 +186,7 @@ def start_pool(folder: str, method: str) -> None:
 
 
 _kept: list[Any] = []
-"""Pools that nobody closes."""
+"""Pools, memory and files that nobody closes."""
 
 
 def note_number(folder: str) -> int:
@@ -176,6 +195,14 @@ def note_number(folder: str) -> int:
     while len(list(Path(folder).iterdir())) < 5:
         time.sleep(0.01)
     return os.getpid()
+
+
+def share_memory(folder: str) -> None:
+    """Share memory with processes that are still there when the job ends, and leave it."""
+    memory = SharedMemory(create=True, size=1_000_000)
+    Path(folder, memory.name).touch()
+    multiprocessing.get_context("fork").Process(target=time.sleep, args=(600,)).start()
+    _kept.append(memory)
 
 
 def load_in_a_worker() -> list[int]:

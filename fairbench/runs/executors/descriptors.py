@@ -20,7 +20,7 @@ def ensure_descriptors(workers: int) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
-    with contextlib.suppress(ValueError, OSError):
+    with contextlib.suppress(ValueError, OSError, OverflowError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
         return
     raise ConfigError(

@@ -341,4 +341,6 @@ def _how_it_died(process: Any) -> str:
         name = names.get(-code, f"signal {-code}")  # real-time signals have no name of their own
         more = "; was the machine out of memory?" if name == "SIGKILL" else ""
         return f"the process was ended by {name}{more}"
+    if code == worker.CANNOT_ANSWER:
+        return "the process could not send its result: did it close descriptors of the suite?"
     return f"the process ended without a result (exit code {code})"

@@ -7,14 +7,17 @@ what Ray itself reports is of the machines and not of the method: such a job is 
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import logging
 import math
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -83,16 +86,12 @@ class RayExecutor(Executor):
         self._ours = not ray.is_initialized()
         given = address
         address = given or os.environ.get("RAY_ADDRESS")
-        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if address == "local":  # Ray's name of one that it starts
+            address = None
         try:
-            if not self._ours:
-                pass
-            elif address:
-                if address != "local":  # which starts one
-                    _reach(address)
-                ray.init(address=address, **quiet)
-            else:
-                ray.init(num_cpus=workers or cores(), include_dashboard=False, **quiet)
+            if self._ours:
+                with _own_sigterm():
+                    _connect(address, workers)
         except Exception as error:  # a node that does not start raises just that
             why = _first_line(error).rstrip(".")
             if address:
@@ -234,6 +233,37 @@ class RayExecutor(Executor):
             return None
         text = f"lost {MAX_TRIES} times with its worker: {_first_line(problem)}"
         return Failed(job, Status.CRASHED, text, None, seconds)
+
+
+def _connect(address: str | None, workers: int | None) -> None:
+    """Join the cluster at an address, or start one."""
+    import ray
+
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address:
+        _reach(address)
+        ray.init(address=address, **quiet)
+    else:
+        # Without an address Ray would join whatever cluster it finds on this machine.
+        cpus = workers or cores()
+        ray.init(address="local", num_cpus=cpus, include_dashboard=False, **quiet)
+
+
+@contextlib.contextmanager
+def _own_sigterm() -> Iterator[None]:
+    """Let SIGTERM mean what it did before Ray is started, which takes it for itself."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals can be set in no other
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    except SystemExit:  # what Ray makes of one that comes meanwhile
+        if callable(before):
+            before(signal.SIGTERM, None)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _reach(address: str) -> None:

@@ -30,6 +30,11 @@ _ENDING = {signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT}
 _LONGEST_END = 10.0
 """Seconds for which a guardian tries to end processes; one that waits for a disk may not end."""
 
+_TRACKER = "resource_tracker"
+_LONGEST_CLEANING = 2.0
+"""Part of the command of processes that free shared memory, temporary folders and semaphores once
+nobody uses them any more (of multiprocessing and of loky, joblib's); seconds they have for it."""
+
 
 def start_guarded(descriptors: Sequence[int]) -> None:
     """Fork. The child, the job's process, returns from here; this process stays as its guardian.
@@ -92,15 +97,22 @@ def _end_descendants(job: int) -> None:
         with contextlib.suppress(OSError):
             os.killpg(job, signal.SIGKILL)
     end = time.monotonic() + _LONGEST_END
-    while time.monotonic() < end:
+    alone_since: float | None = None
+    while (now := time.monotonic()) < end:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
             return
-        for pid in _descendants(os.getpid()):
+        left = _descendants(os.getpid())
+        # Trackers end by themselves when all others have; memory would stay taken without them.
+        others = [pid for pid in left if not _is_tracker(pid)]
+        if not others and alone_since is None:
+            alone_since = now
+        cleaned = alone_since is not None and now - alone_since > _LONGEST_CLEANING
+        for pid in left if cleaned else others:
             _kill(pid)
-        time.sleep(0.005)
+        time.sleep(0.005 if others else 0.02)
 
 
 def _descendants(pid: int) -> list[int]:
@@ -110,6 +122,15 @@ def _descendants(pid: int) -> list[int]:
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     except psutil.Error:
         return []
+
+
+def _is_tracker(pid: int) -> bool:
+    import psutil
+
+    try:
+        return any(_TRACKER in word for word in psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return False
 
 
 def _kill(pid: int) -> None:

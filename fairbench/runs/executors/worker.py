@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import multiprocessing
 import os
 import signal
@@ -23,6 +24,9 @@ _PROGRESS_EVERY = 0.2
 
 _LONGEST_NOTE = 200
 
+CANNOT_ANSWER = 76
+"""Exit code of a job whose result found no way to the driver, which still waits for it."""
+
 
 def main(connection: Connection, prints: Connection) -> NoReturn:
     """Run the job that comes over ``connection``; all that it prints goes to ``prints``."""
@@ -34,9 +38,11 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
     _redirect_output(prints)
     try:
         os.environ.update(connection.recv())
+        _silence_trackers()
         job = connection.recv()
     except EOFError:  # the driver is gone
         os._exit(1)
+    channel = os.fstat(connection.fileno())
     threading.Thread(target=_die_with_the_driver, args=(connection,), daemon=True).start()
     sender = Sender(connection)
     last = 0.0
@@ -53,6 +59,8 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # a plugin may have put anything there
             stream.flush()
+    if not _is_open(connection, channel):
+        os._exit(CANNOT_ANSWER)
     with contextlib.suppress(OSError):  # the driver is gone
         try:
             sender.send(outcome)
@@ -64,6 +72,17 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
             sender.send(Raised(Status.FAILED, text, None))
     # Skip atexit handlers: a plugin's cannot keep a finished job alive.
     os._exit(0)
+
+
+def _is_open(connection: Connection, channel: os.stat_result) -> bool:
+    """Whether a job's connection is still what it was: a plugin may have closed any descriptor.
+
+    Its number may be that of another file since, which is not to be written to.
+    """
+    try:
+        return os.path.samestat(os.fstat(connection.fileno()), channel)
+    except OSError:
+        return False
 
 
 def _forget_the_server() -> None:
@@ -92,6 +111,16 @@ def _allow_children() -> None:
     process._config["daemon"] = False
 
 
+def _silence_trackers() -> None:
+    """Have what frees shared memory after the job do so without a warning.
+
+    It warns of all that is left, and a job ends without what would run at the end of a process.
+    """
+    given = os.environ.get("PYTHONWARNINGS")
+    ours = "ignore:resource_tracker:UserWarning"
+    os.environ["PYTHONWARNINGS"] = f"{given},{ours}" if given else ours
+
+
 def _redirect_output(prints: Connection) -> None:
     """Have all that is printed here, by libraries in C too, go to the driver."""
     for descriptor in (1, 2):
@@ -113,6 +142,12 @@ def _redirect_output(prints: Connection) -> None:
 
 def _die_with_the_driver(connection: Connection) -> None:
     """End this process when the driver is gone, however it went: nobody waits for the result."""
-    with contextlib.suppress(EOFError, OSError):
+    code = 1
+    try:
         connection.recv()
-    os._exit(1)
+    except EOFError:
+        pass
+    except OSError as error:
+        if error.errno == errno.EBADF:  # the job was so quick to close it
+            code = CANNOT_ANSWER
+    os._exit(code)

@@ -36,3 +36,9 @@ def test_one_that_may_not_be_raised_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         ConfigError, match="2 workers need to open 40 files at once, and at most 20"
     ):
         ensure_descriptors(2)
+
+
+def test_more_than_the_system_counts_to_is_told_too() -> None:
+    """As by `verify --workers`, which no configuration has checked."""
+    with pytest.raises(ConfigError, match=f"open 8{24:022} files at once"):
+        ensure_descriptors(10**22)

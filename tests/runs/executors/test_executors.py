@@ -136,6 +136,20 @@ class ExecutorTestCase:
         assert_none_lives(tmp_path)
         executor.stop()
 
+    @pytest.mark.parametrize("how", ["return", "raise", "segfault", "sleep"])
+    def test_memory_that_a_job_shared_is_free_when_it_has_ended(
+        self, tmp_path: Path, how: str
+    ) -> None:
+        executor = self.make(timeout=6.0 if how == "sleep" else None)
+        executor.submit(Work(f"memory-{how}", id=str(tmp_path)))  # type: ignore[arg-type]
+        events: list[Event] = list(executor.events())
+        executor.stop()
+        assert isinstance(events[-1], Finished if how == "return" else Failed)
+        (shared,) = tmp_path.iterdir()
+        assert not Path("/dev/shm", shared.name).exists()
+        # No plugin could prevent a warning: the job ends without what runs at a process's end.
+        assert not any("leaked" in event.text for event in events if isinstance(event, Printed))
+
     def test_a_job_may_load_its_data_in_processes(self, executor: Executor) -> None:
         assert self.ends(executor, "loader")["loader"].result == [3, 7]  # type: ignore[union-attr]
 
@@ -148,6 +162,17 @@ class ExecutorTestCase:
         assert isinstance(spoilt, Failed)
         assert spoilt.status is Status.CRASHED
         assert "did it write to a descriptor of the suite?" in spoilt.error
+        assert isinstance(ends["fine"], Finished)
+
+    @pytest.mark.parametrize("what", ["close-descriptors", "close-descriptors-and-open-others"])
+    def test_a_job_that_closes_what_its_result_is_sent_by_is_told_so(
+        self, executor: Executor, what: str
+    ) -> None:
+        ends = self.ends(executor, what, "fine")
+        mute = ends[what]
+        assert isinstance(mute, Failed)
+        assert mute.status is Status.CRASHED
+        assert "did it close descriptors of the suite?" in mute.error
         assert isinstance(ends["fine"], Finished)
 
     def test_what_is_printed_is_handed_on_and_its_end_is_told_on_failure(
@@ -181,6 +206,15 @@ class ExecutorTestCase:
         assert unreadable.error.startswith("Unreadable: (an error that raises")
         assert unsendable.status is Status.FAILED
         assert unsendable.error.startswith("the result cannot be sent to the driver: ")
+
+    def test_an_error_that_ends_the_process_when_it_is_looked_at_is_a_failure(
+        self, executor: Executor
+    ) -> None:
+        end = self.ends(executor, "exits-when-read")["exits-when-read"]
+        assert isinstance(end, Failed)
+        assert end.status is Status.FAILED
+        assert end.error.startswith("ExitsWhenRead: (an error that raises when its text is asked")
+        assert "raise ExitsWhenRead" in (end.traceback or "")
 
     def test_a_job_that_cannot_be_sent_fails_and_the_rest_go_on(self, executor: Executor) -> None:
         ends = self.ends(executor, "cannot-leave", "fine")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +28,29 @@ def ray_cluster() -> Iterator[None]:
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     yield
     ray.shutdown()
+
+
+def test_sigterm_while_ray_starts_is_what_it_is_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray takes the signal for itself, and ends the process with an exit code of its own."""
+    import ray
+
+    from fairbench.runs.executors.ray import RayExecutor
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def start(**_: object) -> None:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(ray, "init", start)
+    before = signal.signal(signal.SIGTERM, interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            RayExecutor(workers=1, timeout=None)
+        assert signal.getsignal(signal.SIGTERM) is interrupted
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.slow
