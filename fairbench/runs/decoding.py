@@ -309,18 +309,23 @@ class GroupDecoder:
         return show
 
     def _axes_of_all(self, sample: list[Floats], s: Ints) -> Callable[[list[Floats]], Floats]:
-        axes = self._project(np.hstack(sample))
+        side_by_side = np.hstack(sample)
+        axes = self._project(side_by_side)
         shares = (np.bincount(s, minlength=self.groups) / len(s)).astype(np.float32)
 
-        def show(by_group: list[Floats]) -> Floats:
-            seen = axes(np.hstack(by_group))
-            if seen.shape[1] + by_group[0].shape[1] > MAX_COLUMNS:
-                return seen
-            # Axes lie where reconstructions vary most, be it for a group that few rows are of.
-            mean = sum(share * one for share, one in zip(shares, by_group, strict=True))
-            return np.hstack([seen, np.asarray(mean, np.float32).round(DECODED_DECIMALS)])
+        def mean(by_group: list[Floats]) -> Floats:
+            total = sum(share * one for share, one in zip(shares, by_group, strict=True))
+            return np.asarray(total, np.float32).round(DECODED_DECIMALS)
 
-        return show
+        # Axes lie where reconstructions vary most, be it for a group that few rows are of: so
+        # auditors see the mean over the groups too, or axes of it where it is wide itself.
+        columns = axes(side_by_side[:1]).shape[1] + sample[0].shape[1]
+        if columns <= MAX_COLUMNS:
+            return lambda by_group: np.hstack([axes(np.hstack(by_group)), mean(by_group)])
+        if self.image is not None:
+            return lambda by_group: axes(np.hstack(by_group))
+        of_mean = self._project(mean(sample))
+        return lambda by_group: np.hstack([axes(np.hstack(by_group)), of_mean(mean(by_group))])
 
 
 @dataclass(frozen=True)

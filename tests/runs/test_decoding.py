@@ -90,6 +90,28 @@ def test_wide_reconstructions_are_shown_by_their_axes() -> None:
     )
 
 
+@pytest.mark.parametrize("columns", [448, 449])
+def test_of_tables_of_any_width_the_mean_over_the_groups_is_shown(columns: int) -> None:
+    """Noise for a group that one row is of takes all axes of the reconstructions for all groups."""
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(400, columns)).astype(np.float32)
+    s = np.append(rng.integers(0, K - 1, len(x) - 1), K - 1)
+    first_column = np.arange(columns) == 0
+
+    def decode(z: Floats, s: Ints) -> Floats:
+        return np.where(s[:, None] == K - 1, 3 * np.sin(1000 * z), z * first_column)
+
+    decoder = GroupDecoder(Decoder(decode), K, "toy", ReconstructionRange.around([x]))
+    rows = rng.permutation(len(x))
+    found = decoder.decode([x], s, lambda rows: x[rows], [rows], rows[:200])
+    assert found is not None
+    shown = found[0].reconstructions
+    assert shown.shape[1] <= 512
+    reads = np.nan_to_num(np.abs([np.corrcoef(one, x[:, 0])[0, 1] for one in shown.T]))
+    assert reads[:64].max() < 0.5
+    assert reads[64:].max() > 0.95
+
+
 def test_no_decoder_is_none() -> None:
     assert decoded(Decoder(lambda z, s: None)) is None
 
