@@ -177,6 +177,9 @@ def _process_unchanged() -> Iterator[None]:
     recursion, environment = sys.getrecursionlimit(), dict(os.environ)
     try:
         with warnings.catch_warnings():
+            # PyTorch's, of itself.
+            warnings.simplefilter("ignore", FutureWarning)
+            warnings.simplefilter("ignore", DeprecationWarning)
             yield
     finally:
         sys.setrecursionlimit(recursion)
