@@ -21,11 +21,12 @@ from fairbench.training.checkpoint import Checkpoint
 from fairbench.training.compiled_steps import CompiledSteps
 from fairbench.training.divergence import DivergenceMonitor
 from fairbench.training.model import StackedModel
+from fairbench.training.recorded_steps import RecordedSteps
 from fairbench.training.schedule import FEWEST_COMPILED, Schedule
 from fairbench.training.steps import Losses, Steps
 from fairbench.training.streams import Streams
 from tests.training.test_engine import Auto, S, X
-from tests.training.test_recorded_steps import NEURAL, SCHEDULE, STEPS, built, rows_of
+from tests.training.test_recorded_steps import NEURAL, SCHEDULE, STEPS, Player, built, rows_of
 
 
 class AsItStands:
@@ -154,19 +155,28 @@ def test_what_cannot_be_compiled_is_trained_step_by_step() -> None:
         assert torch.equal(one, other)
 
 
-def test_a_compiled_training_goes_on_from_its_checkpoint_bit_by_bit(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "faster",
+    [
+        pytest.param(lambda steps: CompiledSteps(steps, AsItStands()), id="compiled"),
+        pytest.param(lambda steps: RecordedSteps(steps, Player()), id="recorded"),
+    ],
+)
+def test_a_faster_training_goes_on_from_its_checkpoint_bit_by_bit(
+    faster: Callable[[Steps], CompiledSteps | RecordedSteps], tmp_path: Path
+) -> None:
     path, half = tmp_path / "stack.checkpoint", STEPS // 2
 
     def trained(first: int, last: int) -> list[Tensor]:
         streams = Streams([1, 2])
         model, watch = Auto(streams), DivergenceMonitor(2)
         steps = Steps(model, X, S, 2, SCHEDULE, streams)
-        compiled = CompiledSteps(steps, AsItStands())
+        taking = faster(steps)
         checkpoint = Checkpoint(path, 0.0)
         found = checkpoint.restore(model, steps.optimizer, streams, watch, SCHEDULE)
         assert found == first
         for step in range(first, last):
-            compiled.take(step)
+            taking.take(step)
         if last == half:
             checkpoint.save(half, model, steps.optimizer, streams, watch, SCHEDULE)
         return list(model.parameters())

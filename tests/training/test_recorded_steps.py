@@ -8,19 +8,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor
 
 from fairbench.api import Shots, TrainingRows, Unit
 from fairbench.api.types import Role, iterate_points
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.training import Batch, NeuralMethod
-from fairbench.training.checkpoint import Checkpoint
-from fairbench.training.divergence import DivergenceMonitor
 from fairbench.training.model import StackedModel
 from fairbench.training.placed_streams import PlacedStreams
 from fairbench.training.recorded_steps import WARM_UP, RecordedSteps
@@ -141,29 +137,6 @@ def test_what_cannot_be_recorded_is_trained_step_by_step() -> None:
     ]
     for one, other in zip(*trained, strict=True):
         torch.testing.assert_close(other, one, rtol=1e-3, atol=1e-5)
-
-
-def test_a_recorded_training_goes_on_from_its_checkpoint_bit_by_bit(tmp_path: Path) -> None:
-    path, half = tmp_path / "stack.checkpoint", STEPS // 2
-
-    def trained(first: int, last: int) -> list[Tensor]:
-        streams = Streams([1, 2])
-        model, watch = Auto(streams), DivergenceMonitor(2)
-        steps = Steps(model, X, S, 2, SCHEDULE, streams)
-        recorded = RecordedSteps(steps, Player())
-        checkpoint = Checkpoint(path, 0.0)
-        found = checkpoint.restore(model, steps.optimizer, streams, watch, SCHEDULE)
-        assert found == first
-        for step in range(first, last):
-            recorded.take(step)
-        if last == half:
-            checkpoint.save(half, model, steps.optimizer, streams, watch, SCHEDULE)
-        return list(model.parameters())
-
-    whole = trained(0, STEPS)
-    trained(0, half)
-    for one, other in zip(whole, trained(half, STEPS), strict=True):
-        assert torch.equal(one, other)
 
 
 def test_draws_have_a_place_that_stays_and_are_those_of_plain_streams() -> None:
