@@ -75,18 +75,6 @@ class Source(NamedTuple):
         return ["--dataset", self.dataset, *(["--shift", self.shift] if self.shift else [])]
 
 
-def find_card(unit: UnitRecord, results: StoredResults) -> str | None:
-    """Find the dataset card of a unit's table: one given now, or one that its run named.
-
-    Returns
-    -------
-    str or None
-        The path; None for registered datasets, and where no card has the dataset's name.
-    """
-    config = results.configuration_of(unit)
-    return _card_of(unit, config, results.registry, results.location.cards)
-
-
 def find_source(unit: UnitRecord, results: StoredResults) -> Source:
     """Find what a unit's data are called in commands; see :func:`source_of`."""
     config = results.configuration_of(unit)

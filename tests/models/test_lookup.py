@@ -18,7 +18,7 @@ from fairbench.models.points import find_neighbours, parse_point, resolve_point
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 from fairbench.models.results import StoredResults
 from fairbench.models.select import KEY_DIGITS
-from fairbench.models.stored_data import find_card
+from fairbench.models.stored_data import Source, find_source
 from fairbench.store.encoders import path_of
 from fairbench.store.records import RunRecord
 from tests.support.stored_models import REGISTRY, store_model
@@ -241,9 +241,9 @@ def test_the_card_of_a_model_is_the_one_with_its_datasets_name(folder: Path) -> 
         )
     )
     unit = find(folder, "sofair").unit.replace(run="two-cards")
-    assert find_card(unit.replace(dataset="my-adults"), results) == cards[1]
-    assert find_card(unit.replace(dataset="hiring"), results) == cards[0]
-    assert find_card(unit.replace(dataset="lending"), results) is None
+    assert find_source(unit.replace(dataset="my-adults"), results) == Source(cards[1])
+    assert find_source(unit.replace(dataset="hiring"), results) == Source(cards[0])
+    assert find_source(unit.replace(dataset="lending"), results) == Source("lending", known=False)
 
 
 def test_only_a_dataset_card_is_taken_for_one() -> None:
