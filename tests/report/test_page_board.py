@@ -90,6 +90,7 @@ def test_it_needs_no_script(browser: Any, target: Path) -> None:
     assert tab.locator(".ranking li[data-name=sofair] circle").is_visible()
     assert tab.locator("table.sortable").first.is_visible()
     assert not tab.locator(".csv, .chart, .bar").first.is_visible()
+    assert "JavaScript" in tab.locator(".unscripted").inner_text()
     context.close()
 
 
@@ -327,6 +328,23 @@ def test_an_address_opens_another_board_than_the_first(browser: Any, tmp_path: P
     tab.close()
 
 
+def test_no_view_hides_below_a_bar_of_two_lines(browser: Any, tmp_path: Path) -> None:
+    def long_names(records: list[Record]) -> list[Record]:
+        units = [one for one in another_board(records) if isinstance(one, UnitRecord)]
+        others = [one.replace(dataset="a-table-" * 9) for one in units if one.dataset[0] == "c"]
+        return [*records, *others]
+
+    target = written(tmp_path, long_names)
+    tab, complaints = opened(browser, target, viewport={"width": 820, "height": 500})
+    go(tab, "#adults-gender/identity")
+    tab.wait_for_timeout(1000)  # it scrolls smoothly
+    bar, view = (tab.locator(one).bounding_box() for one in (".bar", ".cards:visible"))
+    assert bar["height"] > 60
+    assert view["y"] >= bar["y"] + bar["height"]
+    assert complaints == []
+    tab.close()
+
+
 @pytest.mark.slow
 def test_a_track_can_be_chosen(browser: Any, tmp_path: Path) -> None:
     report = gather(stored(tmp_path), load_registry())
@@ -379,6 +397,25 @@ def test_charts_have_the_curves_of_the_rows_that_are_seen(published: Any) -> Non
     published.locator(".choose summary").click()
     published.locator(".controls .none").click()
     assert len(legend(published)) == 1  # the line of x for some
+
+
+def test_a_method_of_several_rows_is_found_by_its_name_alone(published: Any) -> None:
+    go(published, "#adults-gender/sofair")
+    assert published.locator(".card:visible h4").inner_text().startswith("sofair (default)")
+    assert "sofair (default)" in legend(published)
+    go(published, "#adults-gender")
+    at_first = legend(published)
+    go(published, "#adults-gender/nobody")
+    assert published.locator(".card:visible").count() == 0
+    assert legend(published) == at_first
+
+
+def test_a_method_of_one_track_leaves_the_colours_of_the_other(published: Any) -> None:
+    go(published, "#adults-gender/kept-cells")
+    chart = published.locator('.panel[data-track="aware"] .chart').first
+    chart.scroll_into_view_if_needed()
+    published.wait_for_function("chart => chart.dataset.drawn", arg=chart.element_handle())
+    assert "conditional-quantile" in chart.locator(".legendtext").all_text_contents()
 
 
 @pytest.mark.thorough
