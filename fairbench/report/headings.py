@@ -45,6 +45,9 @@ HEADINGS = {
 NOT_REPLICATED = "not replicated"
 """Heads the rows of a table that have no ranks."""
 
+NO_POINT = "no point leaks so little"
+"""Stands in place of a figure at a limit of leakage that no point keeps."""
+
 SHIFT = (
     *("shift_points_within", "shift_points_above", "shift_leakage_change"),
     *("shift_certificates_held", "shift_accuracy_y_change", "shift_gap_change"),

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairbench.metrics.rows import LeaderboardRow
-from fairbench.report.headings import HEADINGS
+from fairbench.report.headings import HEADINGS, NO_POINT
 from fairbench.report.panels import Panel, looks_of
 from fairbench.report.style import GREY, QUIET, new_figure, styled
-from fairbench.report.verdicts import describe_tests
+from fairbench.report.verdicts import describe_tests, note_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +93,10 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.plot([], [], "D", color=_KEY, markerfacecolor="none", label="certified AUFDC")
     above = axes.transAxes + ScaledTranslation(0, _TITLE / 72, axes.figure.dpi_scale_trans)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), bbox_transform=above, ncols=2)
-    notes = describe_tests(panel.ranked) or ["One split gives no ranks."]
+    notes = [
+        *note_intervals(panel.ranked or panel.rows),
+        *(describe_tests(panel.ranked) or ["One split gives no ranks."]),
+    ]
     lines = [line for note in notes for line in textwrap.wrap(note, 105)]
     axes.annotate(
         "\n".join(lines),
@@ -109,6 +112,15 @@ def _draw(axes: Axes, panel: Panel) -> None:
 
 def _row(axes: Axes, row: LeaderboardRow, column: str, place: float, colour: str) -> None:
     if row.no_point_within_limit(column):
+        axes.text(
+            0.01,
+            place,
+            NO_POINT,
+            va="center",
+            fontsize=7.5,
+            color=QUIET,
+            transform=axes.get_yaxis_transform(),
+        )
         return
     value, ends = row.figures.get(column), row.interval(column)
     certified = row.figures.get(_CERTIFIED) if column == _COLUMN else None

@@ -7,7 +7,7 @@
     const cell = row.cells[column];
     if (cell.dataset.v !== undefined) return cell.dataset.v === "" ? null : Number(cell.dataset.v);
     const text = cell.textContent.trim();
-    return text === "" || text === "none" ? null : text.toLowerCase();
+    return text === "" ? null : text.toLowerCase();
   }
 
   function sort(head) {
