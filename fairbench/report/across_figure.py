@@ -8,7 +8,7 @@ import numpy as np
 
 from fairbench.leaderboard.across import Verdict
 from fairbench.metrics.rows import AcrossRow, Variant
-from fairbench.report.headings import HEADINGS
+from fairbench.report.headings import name_measure
 from fairbench.report.identity import Identities
 from fairbench.report.style import GREY, QUIET, Look, new_figure, styled
 from fairbench.stats.across import indistinguishable_runs, least_adjusted_p, profile
@@ -23,6 +23,7 @@ _LINE = 0.26
 """Height of a row, inches."""
 
 _GRID = 200
+_MAX_TICKS = 8
 _MAX_LINES = 8
 """Rows in the panel of profiles: the best of the best families, and the reference."""
 
@@ -58,8 +59,9 @@ def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None
     axes.invert_yaxis()
     axes.set(
         title=f"{verdict.collection} · {verdict.group.track} · {verdict.group.budget} budget · "
-        f"{verdict.group.audit} audit: {HEADINGS.get(verdict.measure, verdict.measure)}",
+        f"{verdict.group.audit} audit: {name_measure(verdict.measure)}",
         xlabel=f"mean rank over {len(verdict.tables)} tables{intervals} (1 is best)",
+        xticks=_rank_ticks(len(verdict.rows)),
         xlim=(0.7, len(verdict.rows) + 0.3),
     )
 
@@ -92,7 +94,7 @@ def _draw_profiles(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> N
         )
     better = "at most" if verdict.lower_is_better else "at least"
     axes.set(
-        xlabel=f"threshold of {HEADINGS.get(verdict.measure, verdict.measure)}",
+        xlabel=f"threshold of {name_measure(verdict.measure)}",
         ylabel=f"share of folds {better} that",
         ylim=(-0.02, 1.02),
     )
@@ -128,8 +130,17 @@ def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
     axes.set_yticks([])
     axes.set(
         xlabel=f"mean rank of the best row of each family{what}",
+        xticks=_rank_ticks(len(verdict.rows)),
         xlim=(ranks.min() - wide * (0.06 + 0.02 * len(bars)), ranks.max() + 0.45 * wide + 1),
     )
+
+
+def _rank_ticks(count: int) -> list[float]:
+    """Whole ranks from 1 to a number of rows, few enough to be read."""
+    from matplotlib.ticker import MaxNLocator
+
+    ticks = MaxNLocator(_MAX_TICKS, integer=True).tick_values(1, count)
+    return [float(tick) for tick in ticks if 1 <= tick <= count]
 
 
 def _family(row: AcrossRow) -> str:

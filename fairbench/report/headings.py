@@ -87,6 +87,11 @@ PAGE_COST = (
 """Columns of the page's tables of costs."""
 
 
+def name_measure(column: str) -> str:
+    """Name what rows are ranked by or compared in, where no other column stands beside it."""
+    return "certified AUFDC" if column == "aufdc_certified" else HEADINGS.get(column, column)
+
+
 def headed(columns: tuple[str, ...]) -> dict[str, str]:
     """Return columns with their headings, in order."""
     return {column: HEADINGS[column] for column in columns}

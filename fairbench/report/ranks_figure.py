@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairbench.metrics.rows import LeaderboardRow
-from fairbench.report.headings import HEADINGS, NO_POINT
+from fairbench.report.headings import NO_POINT, name_measure
 from fairbench.report.panels import Panel, looks_of
 from fairbench.report.style import GREY, QUIET, new_figure, styled
 from fairbench.report.verdicts import describe_tests, note_intervals
@@ -84,10 +84,10 @@ def _draw(axes: Axes, panel: Panel) -> None:
     if of_area:
         axes.set(xlim=(0, None), xlabel="area (lower is better; x itself: 0.5)")
     else:
-        axes.set(xlabel=f"{HEADINGS.get(column, column)}, by which the rows are ranked")
+        axes.set(xlabel=f"{name_measure(column)}, by which the rows are ranked")
     axes.grid(visible=True, axis="x")
     axes.tick_params(length=0)
-    shown = "AUFDC, by auditors" if of_area else HEADINGS.get(column, column)
+    shown = "AUFDC, by auditors" if of_area else name_measure(column)
     axes.plot([], [], "o", color=_KEY, label=f"{shown}, with 95% interval")
     if of_area:
         axes.plot([], [], "D", color=_KEY, markerfacecolor="none", label="certified AUFDC")

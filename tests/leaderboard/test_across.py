@@ -256,5 +256,7 @@ def test_a_figure_is_drawn_of_every_measure(
     assert names == [row.method for row in verdict.rows]
     assert (profiles.get_xlabel(), profiles.get_ylabel()) == (f"threshold of {measure}", share)
     assert families.get_xlabel().startswith("mean rank of the best row of each family")
+    for axes in (ranks, families):
+        assert set(axes.get_xticks()) <= set(range(1, len(verdict.rows) + 1))
     figure.savefig(tmp_path / "across.png")
     assert (tmp_path / "across.png").stat().st_size > 10_000

@@ -129,6 +129,15 @@ def test_cost_of_single_shot_is_flat(tmp_path: Path) -> None:
     assert lines["latfr"][-1] == pytest.approx(4 * lines["latfr"][0])
 
 
+def test_what_costs_nothing_is_named_below_all_lines(tmp_path: Path) -> None:
+    figure = cost_figure(dataset(tmp_path).panels)
+    (axes,) = figure.axes
+    (words,) = (text for text in axes.texts if text.get_text().startswith("below"))
+    top = words.get_window_extent(figure.canvas.get_renderer()).y1
+    lowest = min(axes.transData.transform(line.get_xydata())[:, 1].min() for line in axes.lines)
+    assert top < lowest
+
+
 def test_fronts_never_fall(tmp_path: Path) -> None:
     found = dataset(tmp_path)
     for name, seeds in found.panels[0].curves.items():

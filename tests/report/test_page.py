@@ -282,6 +282,13 @@ def test_several_seeds_have_a_median_and_a_band(browser: Any, tmp_path: Path) ->
     tab.close()
 
 
+def test_the_glossary_shows_values_of_columns_as_code(target: Path) -> None:
+    html = target.read_text(encoding="utf-8")
+    glossary = html.partition('<section id="glossary">')[2].partition("</section>")[0]
+    assert "<code>default</code> where none does" in glossary
+    assert "`" not in glossary
+
+
 def test_a_browser_that_cannot_unpack_the_charts_still_sorts(browser: Any, target: Path) -> None:
     tab = browser.new_page()
     tab.add_init_script("delete window.DecompressionStream")

@@ -20,7 +20,7 @@ from typing import Any
 from fairbench.metrics.rows import p_value_column
 from fairbench.report.format import format_figure, format_p
 from fairbench.report.gather import Report
-from fairbench.report.headings import HEADINGS, NO_POINT, PAGE, PAGE_COST, headed
+from fairbench.report.headings import HEADINGS, NO_POINT, PAGE, PAGE_COST, headed, name_measure
 from fairbench.report.page.board import MAX_LIT, address, families, in_order, name_rows
 from fairbench.report.page.colours import colour_rules
 from fairbench.report.page.columns import (
@@ -97,7 +97,7 @@ def page(report: Report) -> str:
         others={name: text for name, text in report.glossary.items() if name not in named},
         tracks=TRACKS,
         headings=HEADINGS,
-        measures=lambda column: HEADINGS.get(column, column),
+        measures=name_measure,
         name_of=lambda panel, row: panel.names[row.variant],
         rows_of=name_rows,
         png=as_png,
