@@ -10,7 +10,7 @@ HEADINGS = {
     "params": "params",
     "aufdc": "AUFDC",
     "aufdc_certified": "cert.",
-    "aufdc_paper": "paper's",
+    "aufdc_paper": "paper's AUFDC",
     "accuracy_y_at_leakage_10": "A_y at I<10%",
     "accuracy_y_at_accuracy_s_25": "A_y at A_s<25%",
     "transfer_at_leakage_10": "unseen tasks at I<10%",

@@ -80,6 +80,17 @@ def test_a_click_or_a_key_sorts_and_sorts_back(browser: Any, target: Path) -> No
     tab.close()
 
 
+def test_the_first_click_on_a_heading_puts_the_best_row_on_top(browser: Any, target: Path) -> None:
+    tab, _ = opened(browser, target)
+    head = "A_y at I<10%"
+    tab.locator("table.sortable").first.locator("thead button", has_text=head).click()
+    found = [float(text) for text in column(tab, head) if text not in ("", "none")]
+    assert len(found) > 1
+    assert found == sorted(found, reverse=True)
+    assert column(tab, head)[-1] == "none"
+    tab.close()
+
+
 def test_the_filter_hides_rows_and_curves(browser: Any, target: Path) -> None:
     tab, complaints = opened(browser, target)
     legend = tab.locator(".chart").first.locator(".legendtext")

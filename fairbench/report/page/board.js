@@ -12,7 +12,8 @@
 
   // What is scrolled to, and what stays in sight, stands below the bar, however many lines it has.
   const bar = document.querySelector(".bar");
-  new ResizeObserver(() => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`)).observe(bar);
+  const measureBar = () => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`);
+  new ResizeObserver(measureBar).observe(bar);
 
   // ---- what is seen
   function choiceOf(panel, chart) {
@@ -176,6 +177,7 @@
   // ---- start
   choice.read();
   document.documentElement.classList.add("scripted");
+  measureBar();
   apply();
   showView();
   if (!(await charts.load())) return;

@@ -11,7 +11,8 @@
   }
 
   function sort(head) {
-    const falling = head.getAttribute("aria-sort") === "ascending";
+    const now = head.getAttribute("aria-sort");
+    const falling = now === "none" ? head.dataset.better === "higher" : now === "ascending"; // the best first
     for (const other of head.parentElement.cells) other.setAttribute("aria-sort", "none");
     head.setAttribute("aria-sort", falling ? "descending" : "ascending");
     for (const body of head.closest("table").tBodies) { // ranked rows stay above the others
