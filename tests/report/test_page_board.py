@@ -14,7 +14,7 @@ from fairbench.report.gather import gather, gather_boards
 from fairbench.report.page import page
 from fairbench.report.page.ranking import draw_ranking
 from fairbench.report.panels import looks_of
-from fairbench.store.records import Record, UnitRecord
+from fairbench.store.records import Record, RunRecord, UnitRecord
 from tests.support.browser import DESK, PHONE, names, opened, written
 from tests.support.runs import certified, five_folds, stored
 
@@ -259,6 +259,22 @@ def test_paper_has_everything_on_white_without_controls(tab: Any) -> None:
     tab.evaluate("dispatchEvent(new Event('afterprint'))")
     assert tab.locator("details:not([open])").count() > 0
     tab.emulate_media(media="screen", color_scheme="light")
+
+
+def test_nothing_is_wider_than_a_sheet_of_paper(browser: Any, tmp_path: Path) -> None:
+    report = gather(stored(tmp_path), load_registry())
+    command = "fairbench run --methods sofair,latfr --dataset adults --budget quick"
+    run = RunRecord("run", "2026-01-01T00:00:00+00:00", command, {}, {"torch": "2.13.0"})
+    target = tmp_path / "report.html"
+    target.write_text(page(replace(report, provenance=(run,))), encoding="utf-8")
+    sheet = {"width": 718, "height": 1000}  # A4 with margins
+    tab, complaints = opened(browser, target, viewport=sheet)
+    tab.emulate_media(media="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("table.runs").is_visible()
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 718
+    assert complaints == []
+    tab.close()
 
 
 def test_highlighted_rows_are_in_colour_and_the_others_grey(tmp_path: Path) -> None:
