@@ -8,6 +8,7 @@ import numpy as np
 
 from fairbench.leaderboard.across import Verdict
 from fairbench.metrics.rows import AcrossRow, Variant
+from fairbench.report.format import format_count
 from fairbench.report.headings import name_measure
 from fairbench.report.identity import Identities
 from fairbench.report.style import GREY, QUIET, Look, new_figure, styled
@@ -24,6 +25,8 @@ _LINE = 0.26
 
 _GRID = 200
 _MAX_TICKS = 8
+_HALF = 0.6
+"""Height of the first and of the last row to the edge of a panel, in rows: no mark is cut."""
 _MAX_LINES = 8
 """Rows in the panel of profiles: the best of the best families, and the reference."""
 
@@ -56,11 +59,11 @@ def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None
     known = any(row.mean_rank_low is not None for row in verdict.rows)
     intervals = ", with its 95% interval" if known else ""
     axes.set_yticks(range(len(verdict.rows)), [row.name for row in verdict.rows])
-    axes.invert_yaxis()
     axes.set(
         title=f"{verdict.collection} · {verdict.group.track} · {verdict.group.budget} budget · "
         f"{verdict.group.audit} audit: {name_measure(verdict.measure)}",
-        xlabel=f"mean rank over {len(verdict.tables)} tables{intervals} (1 is best)",
+        xlabel=f"mean rank over {_tables(verdict)}{intervals} (1 is best)",
+        ylim=(len(verdict.rows) - _HALF, -_HALF),
         xticks=_rank_ticks(len(verdict.rows)),
         xlim=(0.7, len(verdict.rows) + 0.3),
     )
@@ -119,20 +122,26 @@ def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
     what = (
         "; a bar joins families that are not told apart at 5%"
         if least <= 1 - LEVEL
-        else f"\nfrom {sources} sources no two of {len(best)} families can be told apart at 5%: "
-        f"no adjusted p-value could be below {least:.2g}"
+        else f"\nfrom {format_count(sources, 'source')} no two of {len(best)} families can be told "
+        f"apart at 5%: no adjusted p-value could be below {least:.2g}"
     )
     wide = float(np.ptp(ranks)) or 1.0
     for number, (first, last) in enumerate(bars):
         x = ranks[order[0]] - wide * (0.04 + 0.02 * number)
         axes.plot([x, x], [first - 0.25, last + 0.25], color=QUIET, linewidth=3)
-    axes.invert_yaxis()
     axes.set_yticks([])
     axes.set(
         xlabel=f"mean rank of the best row of each family{what}",
         xticks=_rank_ticks(len(verdict.rows)),
+        ylim=(len(best) - _HALF, -_HALF),
         xlim=(ranks.min() - wide * (0.06 + 0.02 * len(bars)), ranks.max() + 0.45 * wide + 1),
     )
+
+
+def _tables(verdict: Verdict) -> str:
+    """The tables of a verdict, and of how many where some are missing."""
+    known, missing = len(verdict.tables), len(verdict.missing)
+    return format_count(known, "table") if not missing else f"{known} of {known + missing} tables"
 
 
 def _rank_ticks(count: int) -> list[float]:
