@@ -1,15 +1,23 @@
-"""Tables of what SoFaiR's bits say of s, and of what each step of beta releases (Figures 5, 6)."""
+"""Tables of what SoFaiR's bits say of s, and of what each step of beta releases (Figures 5, 6).
+
+``python docs/bit_tables.py`` draws the figures beside the files of ``fairbench explain``.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
+from fairbench.models.bits import BitTable, Step
+from fairbench.report.bits import bits_figure, information_figure
 from fairbench.report.format import format_figure
+from fairbench.report.style import styled
 from markdown_parts import make_table
-from released import SEEDS, load_explained
+from released import FOLDER, SEEDS, load_explained, name_explained
 
 SEED_LABELS = tuple(f"seed {seed}" for seed in SEEDS)
 RACE_LABEL = "Adults-Gender-Race, seed 0"
@@ -84,3 +92,38 @@ def parse_beta(label: str) -> float:
 
 def _two_digits(value: float) -> str:
     return format_figure(value, decimals=2).removeprefix("0")
+
+
+def main() -> None:
+    """Draw the bits and what is released, of all models that have a published file."""
+    for label in (*SEED_LABELS, RACE_LABEL):
+        name = name_explained(label)
+        dataset, _, seed = name.partition("-sofair-seed")
+        title = f"sofair on {dataset}, seed {seed}"
+        bits, steps = (load_explained(label, kind) for kind in ("bits", "information"))
+        with styled():
+            for kind, figure in (
+                ("bits", bits_figure(_bit_tables(bits), title)),
+                ("information", information_figure(_steps(steps), title)),
+            ):
+                figure.savefig(FOLDER / f"{name}-{kind}.png", dpi=200, metadata={"Software": None})
+
+
+def _bit_tables(bits: pd.DataFrame) -> list[BitTable]:
+    return [
+        BitTable(str(point), *(_map_of(own, column) for column in ("kept", "ones", "disparity")))
+        for point, own in bits.groupby("point", sort=False)
+    ]
+
+
+def _map_of(bits: pd.DataFrame, column: str) -> NDArray[np.float64]:
+    """A line per dimension of z, a column per bit."""
+    return bits.pivot_table(column, "dimension", "bit").to_numpy()
+
+
+def _steps(steps: pd.DataFrame) -> list[Step]:
+    return [Step(one["from"], one["to"], one["bits"], dict(one[3:])) for _, one in steps.iterrows()]
+
+
+if __name__ == "__main__":
+    main()

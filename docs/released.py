@@ -27,9 +27,14 @@ _LEVEL = 0.05
 
 def load_explained(name: str, kind: str) -> pd.DataFrame:
     """Load a file of ``fairbench explain``; ``name`` is a page's label, such as ``seed 0``."""
+    return pd.read_csv(FOLDER / f"{name_explained(name)}-{kind}.csv")
+
+
+def name_explained(name: str) -> str:
+    """Return what the names of these files begin with."""
     of_race, _, seed = name.rpartition("seed ")
     dataset = "adults-gender-race" if of_race else "adults-gender"
-    return pd.read_csv(FOLDER / f"{dataset}-sofair-seed{seed}-{kind}.csv")
+    return f"{dataset}-sofair-seed{seed}"
 
 
 def place(correlations: np.ndarray) -> float:

@@ -26,7 +26,7 @@ from fairbench.metrics.rows import AcrossRow, Variant
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.report.format import format_cell, format_count, format_share
-from fairbench.report.headings import HEADINGS
+from fairbench.report.headings import name_measure
 from fairbench.stats.across import MIN_SOURCES
 
 _WIDTH = 80
@@ -68,7 +68,7 @@ def show_verdict(verdict: Verdict, own: abc.Collection[Variant] = ()) -> None:
     Rows of ``own`` have a star.
     """
     count = format_count(len(verdict.tables), "table")
-    table = _table(f"{verdict.collection}, {count}: {_words(verdict.measure)}", verdict)
+    table = _table(f"{verdict.collection}, {count}: {name_measure(verdict.measure)}", verdict)
     for column in ("mean rank", "method", "mean"):
         table.add_column(column, justify="left" if column == "method" else "right", no_wrap=True)
     compared = verdict.reference is not None
@@ -106,7 +106,7 @@ def _mean_rank(row: AcrossRow) -> str:
 
 def show_unranked(shown: Unranked) -> None:
     """Print figures by table, without ranks."""
-    table = _table(f"{shown.collection}, not ranked: {_words(shown.measure)}", shown)
+    table = _table(f"{shown.collection}, not ranked: {name_measure(shown.measure)}", shown)
     table.add_column("method", no_wrap=True)
     for name in shown.tables:
         table.add_column(name, justify="right", overflow="fold")
@@ -133,12 +133,6 @@ def write_across(verdicts: Sequence[Verdict], collection: str, results: Path) ->
 def _table(title: str, of: Verdict | Unranked) -> Table:
     return Table(
         title=group_heading(title, of.group), title_justify="left", box=None, padding=(0, 2, 0, 0)
-    )
-
-
-def _words(measure: str) -> str:
-    return {"aufdc": "AUFDC", "aufdc_certified": "certified AUFDC"}.get(
-        measure, HEADINGS.get(measure, measure)
     )
 
 

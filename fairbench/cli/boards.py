@@ -122,7 +122,7 @@ def board_changes(
 
     lines = [
         (
-            change.variant.label,
+            change.name,
             change.track,
             area(change.before),
             area(change.now),

@@ -20,7 +20,7 @@ from fairbench.files import is_writable
 from fairbench.metrics.rows import DEFAULT, named
 from fairbench.report.format import format_cell, format_interval
 from fairbench.report.headings import NOT_REPLICATED, SHIFT, TERMINAL, headed
-from fairbench.report.verdicts import describe_tests
+from fairbench.report.verdicts import describe_intervals, describe_tests
 from fairbench.stats.intervals import MIN_P
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ _PARAMS_WIDTH = 20
 _PADDING = 2
 _MAX_NAMES = 12
 """Methods that a note names one by one."""
-_NO_RANKS = "Not replicated: {what} One split gives no ranks; --splits 5 gives them."
+_NO_RANKS = "Not replicated: intervals are {over}. One split gives no ranks; --splits 5 gives them."
 
 
 def show_leaderboard(
@@ -232,19 +232,14 @@ def notes_below(members: Sequence[LeaderboardRow]) -> list[str]:
         what = f"Not complete, so not ranked: {of}. The command that made them goes on with them."
         notes += textwrap.wrap(what, 80, subsequent_indent="  ")
     others = [row for row in members if not row.replicated and not row.points_missing]
-    over = {row.interval_over for row in others if row.complete}
-    known = frozenset(words for words in over if words is not None)
+    complete = [row for row in others if row.complete]
     if members[0].demonstration:
         what = f"For demonstration, without ranks: {members[0].demonstration}."
         notes += textwrap.wrap(what, 80)
     elif others:
-        kinds = {
-            frozenset({"rows"}): "intervals are over test rows alone, of these models.",
-            frozenset({"rows and seeds"}): "intervals are over test rows and seeds.",
-        }
-        what = kinds.get(known, "intervals are over test rows, and seeds if several.")
-        notes += textwrap.wrap(_NO_RANKS.format(what=what), 80)
-    if None in over and not {row.splits for row in others} - {"official"}:
+        notes += textwrap.wrap(_NO_RANKS.format(over=describe_intervals(complete)), 80)
+    has_none = any(row.interval_over is None for row in complete)
+    if has_none and not {row.splits for row in others} - {"official"}:
         notes.append(
             "Rows without an interval have no replicates: 'fairbench audit' measures them."
         )

@@ -2,8 +2,8 @@
 
 A replicate is a split and a seed. It attains a point (D, I) if its curve passes through or below
 it; the surface of level q bounds what q percent of them attain: 50 is the median curve. Curves are
-the strict hulls, chords included, read at evenly spaced D: a staircase through the vertices alone
-would deny what AUFDC grants.
+the strict hulls, chords included, read at evenly spaced D and at all vertices: a staircase through
+the vertices alone would deny what AUFDC grants.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def compute_surfaces(
     list of (level, d, i)
         Points that no other of the surface beats, by rising d.
     """
-    grid = np.linspace(0.0, d_max, STEPS + 1)
+    vertices = [np.minimum(d, d_max) for d, _ in curves]
+    grid = np.unique(np.concatenate([np.linspace(0.0, d_max, STEPS + 1), *vertices]))
     points = np.concatenate(
         [np.column_stack([grid, np.interp(grid, d, i)]) for d, i in curves], axis=0
     )

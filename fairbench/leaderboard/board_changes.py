@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.board import Board
 from fairbench.leaderboard.build import build_tables
-from fairbench.metrics.rows import LeaderboardRow, Variant
+from fairbench.metrics.rows import LeaderboardRow, Variant, named
 from fairbench.registry import Registry
 
 
@@ -26,6 +26,12 @@ class BoardChange:
     now: LeaderboardRow | None
     place_before: int | None
     place_now: int | None
+
+    @property
+    def name(self) -> str:
+        """Its method, with the name of its hyperparameters where they have one."""
+        row = self.now or self.before
+        return named(self.variant, row.label if row else None)
 
 
 def compare_boards(before: Board, now: Board, registry: Registry) -> Iterator[BoardChange]:

@@ -8,7 +8,8 @@ import numpy as np
 
 from fairbench.leaderboard.across import Verdict
 from fairbench.metrics.rows import AcrossRow, Variant
-from fairbench.report.headings import HEADINGS
+from fairbench.report.format import format_count
+from fairbench.report.headings import name_measure
 from fairbench.report.identity import Identities
 from fairbench.report.style import GREY, QUIET, Look, new_figure, styled
 from fairbench.stats.across import indistinguishable_runs, least_adjusted_p, profile
@@ -23,6 +24,9 @@ _LINE = 0.26
 """Height of a row, inches."""
 
 _GRID = 200
+_MAX_TICKS = 8
+_HALF = 0.6
+"""Height of the first and of the last row to the edge of a panel, in rows: no mark is cut."""
 _MAX_LINES = 8
 """Rows in the panel of profiles: the best of the best families, and the reference."""
 
@@ -55,11 +59,12 @@ def _draw_ranks(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> None
     known = any(row.mean_rank_low is not None for row in verdict.rows)
     intervals = ", with its 95% interval" if known else ""
     axes.set_yticks(range(len(verdict.rows)), [row.name for row in verdict.rows])
-    axes.invert_yaxis()
     axes.set(
         title=f"{verdict.collection} · {verdict.group.track} · {verdict.group.budget} budget · "
-        f"{verdict.group.audit} audit: {HEADINGS.get(verdict.measure, verdict.measure)}",
-        xlabel=f"mean rank over {len(verdict.tables)} tables{intervals} (1 is best)",
+        f"{verdict.group.audit} audit: {name_measure(verdict.measure)}",
+        xlabel=f"mean rank over {_tables(verdict)}{intervals} (1 is best)",
+        ylim=(len(verdict.rows) - _HALF, -_HALF),
+        xticks=_rank_ticks(len(verdict.rows)),
         xlim=(0.7, len(verdict.rows) + 0.3),
     )
 
@@ -92,7 +97,7 @@ def _draw_profiles(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> N
         )
     better = "at most" if verdict.lower_is_better else "at least"
     axes.set(
-        xlabel=f"threshold of {HEADINGS.get(verdict.measure, verdict.measure)}",
+        xlabel=f"threshold of {name_measure(verdict.measure)}",
         ylabel=f"share of folds {better} that",
         ylim=(-0.02, 1.02),
     )
@@ -117,19 +122,34 @@ def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:
     what = (
         "; a bar joins families that are not told apart at 5%"
         if least <= 1 - LEVEL
-        else f"\nfrom {sources} sources no two of {len(best)} families can be told apart at 5%: "
-        f"no adjusted p-value could be below {least:.2g}"
+        else f"\nfrom {format_count(sources, 'source')} no two of {len(best)} families can be told "
+        f"apart at 5%: no adjusted p-value could be below {least:.2g}"
     )
     wide = float(np.ptp(ranks)) or 1.0
     for number, (first, last) in enumerate(bars):
         x = ranks[order[0]] - wide * (0.04 + 0.02 * number)
         axes.plot([x, x], [first - 0.25, last + 0.25], color=QUIET, linewidth=3)
-    axes.invert_yaxis()
     axes.set_yticks([])
     axes.set(
         xlabel=f"mean rank of the best row of each family{what}",
+        xticks=_rank_ticks(len(verdict.rows)),
+        ylim=(len(best) - _HALF, -_HALF),
         xlim=(ranks.min() - wide * (0.06 + 0.02 * len(bars)), ranks.max() + 0.45 * wide + 1),
     )
+
+
+def _tables(verdict: Verdict) -> str:
+    """The tables of a verdict, and of how many where some are missing."""
+    known, missing = len(verdict.tables), len(verdict.missing)
+    return format_count(known, "table") if not missing else f"{known} of {known + missing} tables"
+
+
+def _rank_ticks(count: int) -> list[float]:
+    """Whole ranks from 1 to a number of rows, few enough to be read."""
+    from matplotlib.ticker import MaxNLocator
+
+    ticks = MaxNLocator(_MAX_TICKS, integer=True).tick_values(1, count)
+    return [float(tick) for tick in ticks if 1 <= tick <= count]
 
 
 def _family(row: AcrossRow) -> str:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _COST_POINTS = (4, 8, 16)
 """Numbers of points of the paper's Table 1."""
 
+_ROOM = 0.12
+"""Share of the height of a cost panel that is kept free for a line of text below the curves."""
+
 _NOTHING = 0.05
 """Seconds below which nothing was trained to speak of."""
 
@@ -203,11 +206,13 @@ def _cost(axes: Axes, panel: Panel, look: Mapping[Variant, Look], frame: Frame) 
             linestyle=style.line,
             label=label_of(panel, frame, row, None),
         )
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
     if free and not frame.small:
         words = f"below {_NOTHING:g} s: {', '.join(free)}"
         axes.text(0.99, 0.02, words, ha="right", fontsize=8, transform=axes.transAxes)
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        axes.set_ylim(low * (low / high) ** _ROOM, high)
     axes.set_xticks(_COST_POINTS, [str(n) for n in _COST_POINTS])
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))

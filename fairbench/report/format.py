@@ -19,6 +19,11 @@ def format_share(value: float) -> str:
     return format_figure(value).replace("0.", ".", 1) if abs(value) < 1 else format_figure(value)
 
 
+def format_p(value: float) -> str:
+    """``0.031``, ``<0.001``: a p-value is never zero."""
+    return "<0.001" if value < 0.0005 else format_figure(value)
+
+
 def format_interval(value: float, low: float | None, high: float | None) -> str:
     """``.232 [.221, .243]``, or ``.232`` where there is no interval."""
     text = format_share(value)

@@ -10,7 +10,7 @@ HEADINGS = {
     "params": "params",
     "aufdc": "AUFDC",
     "aufdc_certified": "cert.",
-    "aufdc_paper": "paper's",
+    "aufdc_paper": "paper's AUFDC",
     "accuracy_y_at_leakage_10": "A_y at I<10%",
     "accuracy_y_at_accuracy_s_25": "A_y at A_s<25%",
     "transfer_at_leakage_10": "unseen tasks at I<10%",
@@ -44,6 +44,9 @@ HEADINGS = {
 
 NOT_REPLICATED = "not replicated"
 """Heads the rows of a table that have no ranks."""
+
+NO_POINT = "no point leaks so little"
+"""Stands in place of a figure at a limit of leakage that no point keeps."""
 
 SHIFT = (
     *("shift_points_within", "shift_points_above", "shift_leakage_change"),
@@ -82,6 +85,11 @@ PAGE_COST = (
     *("peak_memory_mb", "peak_device_memory_mb", "energy_joules", "device"),
 )
 """Columns of the page's tables of costs."""
+
+
+def name_measure(column: str) -> str:
+    """Name what rows are ranked by or compared in, where no other column stands beside it."""
+    return "certified AUFDC" if column == "aufdc_certified" else HEADINGS.get(column, column)
 
 
 def headed(columns: tuple[str, ...]) -> dict[str, str]:

@@ -230,10 +230,20 @@ class Panel:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """D of releasing nothing and I of releasing x; None where no row has them."""
+        """D of releasing nothing and I of releasing x, as curves have it; None where unknown.
+
+        Curves are medians over splits and seeds, so I is one, too.
+        """
         for row in self.rows:
-            if row.distortion_max is not None and row.mutual_information_max is not None:
-                return row.distortion_max, row.mutual_information_max
+            found = [
+                points[0].mutual_information_max
+                for points in self.curves[self.names[row.variant]]
+                if points
+            ]
+            known = [value for value in found if value is not None]
+            if known and row.distortion_max is not None:
+                # Of an even number the lower one, as attainment surfaces have it.
+                return row.distortion_max, float(np.quantile(known, 0.5, method="inverted_cdf"))
         return None
 
     @property

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairbench.metrics.rows import LeaderboardRow
-from fairbench.report.headings import HEADINGS
+from fairbench.report.headings import NO_POINT, name_measure
 from fairbench.report.panels import Panel, looks_of
 from fairbench.report.style import GREY, QUIET, new_figure, styled
-from fairbench.report.verdicts import describe_tests
+from fairbench.report.verdicts import describe_tests, note_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -84,16 +84,19 @@ def _draw(axes: Axes, panel: Panel) -> None:
     if of_area:
         axes.set(xlim=(0, None), xlabel="area (lower is better; x itself: 0.5)")
     else:
-        axes.set(xlabel=f"{HEADINGS.get(column, column)}, by which the rows are ranked")
+        axes.set(xlabel=f"{name_measure(column)}, by which the rows are ranked")
     axes.grid(visible=True, axis="x")
     axes.tick_params(length=0)
-    shown = "AUFDC, by auditors" if of_area else HEADINGS.get(column, column)
+    shown = "AUFDC, by auditors" if of_area else name_measure(column)
     axes.plot([], [], "o", color=_KEY, label=f"{shown}, with 95% interval")
     if of_area:
         axes.plot([], [], "D", color=_KEY, markerfacecolor="none", label="certified AUFDC")
     above = axes.transAxes + ScaledTranslation(0, _TITLE / 72, axes.figure.dpi_scale_trans)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), bbox_transform=above, ncols=2)
-    notes = describe_tests(panel.ranked) or ["One split gives no ranks."]
+    notes = [
+        *note_intervals(panel.ranked or panel.rows),
+        *(describe_tests(panel.ranked) or ["One split gives no ranks."]),
+    ]
     lines = [line for note in notes for line in textwrap.wrap(note, 105)]
     axes.annotate(
         "\n".join(lines),
@@ -109,6 +112,15 @@ def _draw(axes: Axes, panel: Panel) -> None:
 
 def _row(axes: Axes, row: LeaderboardRow, column: str, place: float, colour: str) -> None:
     if row.no_point_within_limit(column):
+        axes.text(
+            0.01,
+            place,
+            NO_POINT,
+            va="center",
+            fontsize=7.5,
+            color=QUIET,
+            transform=axes.get_yaxis_transform(),
+        )
         return
     value, ends = row.figures.get(column), row.interval(column)
     certified = row.figures.get(_CERTIFIED) if column == _COLUMN else None

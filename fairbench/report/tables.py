@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairbench.report.format import format_cell, format_figure
 from fairbench.report.headings import NOT_REPLICATED, PAPER, headed
 from fairbench.report.markdown import escape
+from fairbench.report.verdicts import note_intervals
 
 if TYPE_CHECKING:
     from fairbench.leaderboard.build import Tables
@@ -83,7 +84,7 @@ def _markdown(panel: Panel) -> str:
         for row in _cells(panel)
     ]
     words = tabulate(cells, headers="keys", tablefmt="github", disable_numparse=True)
-    return f"**{escape(panel.title)}**\n\n{words}\n"
+    return "\n\n".join([f"**{escape(panel.title)}**", words, *_notes(panel)]) + "\n"
 
 
 def _latex(panel: Panel) -> str:
@@ -99,4 +100,9 @@ def _latex(panel: Panel) -> str:
         colalign=["left" if head == "method" else "right" for head in cells[0]] if cells else None,
     )
     # Whatever ends a line would end the comment.
-    return f"% {' '.join(panel.title.split())}\n{words}\n"
+    comments = [f"% {line}" for line in (" ".join(panel.title.split()), *_notes(panel))]
+    return "\n".join([*comments, words]) + "\n"
+
+
+def _notes(panel: Panel) -> list[str]:
+    return note_intervals(panel.ranked or panel.rows)

@@ -1,4 +1,4 @@
-"""The two tests of a leaderboard, in words: better than a reference, and could it be the best."""
+"""A leaderboard in words: what its intervals account for, and the two tests of its rows."""
 
 from __future__ import annotations
 
@@ -39,6 +39,25 @@ def describe_tests(ranked: Sequence[LeaderboardRow]) -> list[str]:
             "this one-sided test does not."
         )
     return lines
+
+
+def describe_intervals(rows: Sequence[LeaderboardRow]) -> str:
+    """Say what the 95% intervals of rows account for: "over 5 folds", "over test rows ..."."""
+    over = {row.interval_over for row in rows if row.interval_over is not None}
+    if over == {"splits"}:
+        return f"over {rows[0].splits}"
+    if over == {"rows"}:
+        return "over test rows alone, of these models"
+    if over == {"rows and seeds"}:
+        return "over test rows and seeds"
+    return "over test rows, and seeds if several"
+
+
+def note_intervals(rows: Sequence[LeaderboardRow]) -> list[str]:
+    """The same as a sentence; nothing where no row has an interval."""
+    if all(row.interval_over is None for row in rows):
+        return []
+    return [f"95% intervals are {describe_intervals(rows)}."]
 
 
 def _listed(rows: Sequence[LeaderboardRow], ranked: Sequence[LeaderboardRow]) -> str:

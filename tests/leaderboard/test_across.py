@@ -256,5 +256,24 @@ def test_a_figure_is_drawn_of_every_measure(
     assert names == [row.method for row in verdict.rows]
     assert (profiles.get_xlabel(), profiles.get_ylabel()) == (f"threshold of {measure}", share)
     assert families.get_xlabel().startswith("mean rank of the best row of each family")
+    for axes in (ranks, families):
+        assert set(axes.get_xticks()) <= set(range(1, len(verdict.rows) + 1))
     figure.savefig(tmp_path / "across.png")
     assert (tmp_path / "across.png").stat().st_size > 10_000
+
+
+def test_a_figure_of_a_part_of_the_tables_says_so_and_cuts_no_mark(registry: Registry) -> None:
+    from fairbench.report.across_figure import across_figure
+    from fairbench.report.identity import Identities
+
+    verdict = only(ten_tables(), TEN, registry)
+    first, *others = verdict.tables
+    part = replace(verdict, tables=(first,), missing=tuple(others), sources=("one",))
+    ranks, _, families = across_figure(part, Identities()).axes
+    assert ranks.get_xlabel().startswith("mean rank over 1 of 10 tables")
+    assert "\nfrom 1 source no two" in families.get_xlabel()
+    for axes in (ranks, families):
+        low, high = sorted(axes.get_ylim())
+        places = [line.get_ydata()[0] for line in axes.lines]
+        assert low <= min(places) - 0.4
+        assert high >= max(places) + 0.4

@@ -40,6 +40,13 @@ def test_one_curve_is_its_own_surface_less_what_is_beaten() -> None:
     assert i == pytest.approx(1 - d / 2)
 
 
+def test_a_curve_between_two_steps_of_d_is_its_own_surface() -> None:
+    curve = np.array([0.0, 0.013, 4.0]), np.array([1.0, 0.2, 0.0])
+    ((_, d, i),) = compute_surfaces([curve], d_max=4.0, levels=[50])
+    assert np.interp(0.013, d, i) == pytest.approx(0.2)
+    assert np.trapezoid(i, d) == pytest.approx(np.trapezoid(curve[1], curve[0]))
+
+
 def test_a_front_over_seeds_is_what_that_many_of_them_reach() -> None:
     """Three seeds of one point each: at A_s = .3 all have been met, at .2 two, at .1 one."""
     seeds = [

@@ -313,6 +313,8 @@ def test_two_editions_say_how_rows_moved(tmp_path: Path) -> None:
     assert changes["latfr"].now is None
     kept = changes["drop-features"]
     assert kept.now.figures["aufdc"] == kept.before.figures["aufdc"]
+    assert kept.name == "drop-features"
+    assert replace(kept, now=replace(kept.now, label="tuned")).name == "drop-features (tuned)"
     order = [name.replace("sofair", "mine") for name in sorted(places, key=places.__getitem__)]
     order = ["constant", *(name for name in order if name not in ("constant", "latfr"))]
     assert {name: one.place_now for name, one in changes.items() if one.now} == {

@@ -18,8 +18,8 @@ from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.identity import Identities
 from fairbench.report.panels import Panel
 from fairbench.report.style import FAINT, GREY, SHADES, shaded
-from fairbench.store.records import PointRecord, Record
-from tests.support.runs import Change, failed, honest, stored, three_seeds
+from fairbench.store.records import PointRecord, Record, ReferenceRecord
+from tests.support.runs import Change, failed, five_folds, honest, stored, three_seeds
 
 
 def dataset(folder: Path, change: Change | None = None) -> DatasetReport:
@@ -53,6 +53,27 @@ def test_curves_run_from_x_to_nothing_and_name_every_method(tmp_path: Path) -> N
         assert x[-1] == pytest.approx(d_max, rel=0.01)
         assert y[-1] < 0.01
         assert (y[1:] <= y[:-1] + 1e-9).all()
+
+
+def test_the_line_of_x_for_some_is_that_of_identity_over_folds(tmp_path: Path) -> None:
+    """Both are medians over the folds, of which each has an I(X;S) of its own."""
+
+    def uneven(records: list[Record]) -> list[Record]:
+        factors = {f"{fold}" * 64: factor for fold, factor in enumerate((1, 1.1, 0.3, 1.2, 0.9), 1)}
+
+        def change(one: Record) -> Record:
+            if not isinstance(one, ReferenceRecord) or one.fingerprint not in factors:
+                return one
+            found = dict(one.figures)
+            found["mutual_information_max"] *= factors[one.fingerprint]
+            return one.replace(values=found)
+
+        return [change(one) for one in five_folds(records)]
+
+    (panel,) = dataset(tmp_path, uneven).panels
+    (identity,) = (row for row in panel.rows if row.method == "identity")
+    d, i = panel.surface(identity, 50)
+    assert panel.ends == pytest.approx((d[-1], i[0]))
 
 
 def test_what_is_incomplete_says_so(tmp_path: Path) -> None:
@@ -106,6 +127,15 @@ def test_cost_of_single_shot_is_flat(tmp_path: Path) -> None:
     lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].lines}
     assert lines["sofair"][0] == lines["sofair"][-1]
     assert lines["latfr"][-1] == pytest.approx(4 * lines["latfr"][0])
+
+
+def test_what_costs_nothing_is_named_below_all_lines(tmp_path: Path) -> None:
+    figure = cost_figure(dataset(tmp_path).panels)
+    (axes,) = figure.axes
+    (words,) = (text for text in axes.texts if text.get_text().startswith("below"))
+    top = words.get_window_extent(figure.canvas.get_renderer()).y1
+    lowest = min(axes.transData.transform(line.get_xydata())[:, 1].min() for line in axes.lines)
+    assert top < lowest
 
 
 def test_fronts_never_fall(tmp_path: Path) -> None:

@@ -80,6 +80,17 @@ def test_a_click_or_a_key_sorts_and_sorts_back(browser: Any, target: Path) -> No
     tab.close()
 
 
+def test_the_first_click_on_a_heading_puts_the_best_row_on_top(browser: Any, target: Path) -> None:
+    tab, _ = opened(browser, target)
+    head = "A_y at I<10%"
+    tab.locator("table.sortable").first.locator("thead button", has_text=head).click()
+    found = [float(text) for text in column(tab, head) if text not in ("", "none")]
+    assert len(found) > 1
+    assert found == sorted(found, reverse=True)
+    assert column(tab, head)[-1] == "none"
+    tab.close()
+
+
 def test_the_filter_hides_rows_and_curves(browser: Any, target: Path) -> None:
     tab, complaints = opened(browser, target)
     legend = tab.locator(".chart").first.locator(".legendtext")
@@ -280,6 +291,13 @@ def test_several_seeds_have_a_median_and_a_band(browser: Any, tmp_path: Path) ->
     )
     assert complaints == []
     tab.close()
+
+
+def test_the_glossary_shows_values_of_columns_as_code(target: Path) -> None:
+    html = target.read_text(encoding="utf-8")
+    glossary = html.partition('<section id="glossary">')[2].partition("</section>")[0]
+    assert "<code>default</code> where none does" in glossary
+    assert "`" not in glossary
 
 
 def test_a_browser_that_cannot_unpack_the_charts_still_sorts(browser: Any, target: Path) -> None:

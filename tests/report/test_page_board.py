@@ -14,7 +14,7 @@ from fairbench.report.gather import gather, gather_boards
 from fairbench.report.page import page
 from fairbench.report.page.ranking import draw_ranking
 from fairbench.report.panels import looks_of
-from fairbench.store.records import Record, UnitRecord
+from fairbench.store.records import Record, RunRecord, UnitRecord
 from tests.support.browser import DESK, PHONE, names, opened, written
 from tests.support.runs import certified, five_folds, stored
 
@@ -90,6 +90,7 @@ def test_it_needs_no_script(browser: Any, target: Path) -> None:
     assert tab.locator(".ranking li[data-name=sofair] circle").is_visible()
     assert tab.locator("table.sortable").first.is_visible()
     assert not tab.locator(".csv, .chart, .bar").first.is_visible()
+    assert "JavaScript" in tab.locator(".unscripted").inner_text()
     context.close()
 
 
@@ -260,6 +261,22 @@ def test_paper_has_everything_on_white_without_controls(tab: Any) -> None:
     tab.emulate_media(media="screen", color_scheme="light")
 
 
+def test_nothing_is_wider_than_a_sheet_of_paper(browser: Any, tmp_path: Path) -> None:
+    report = gather(stored(tmp_path), load_registry())
+    command = "fairbench run --methods sofair,latfr --dataset adults --budget quick"
+    run = RunRecord("run", "2026-01-01T00:00:00+00:00", command, {}, {"torch": "2.13.0"})
+    target = tmp_path / "report.html"
+    target.write_text(page(replace(report, provenance=(run,))), encoding="utf-8")
+    sheet = {"width": 718, "height": 1000}  # A4 with margins
+    tab, complaints = opened(browser, target, viewport=sheet)
+    tab.emulate_media(media="print")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert tab.locator("table.runs").is_visible()
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 718
+    assert complaints == []
+    tab.close()
+
+
 def test_highlighted_rows_are_in_colour_and_the_others_grey(tmp_path: Path) -> None:
     (panel,) = gather(stored(tmp_path), load_registry()).datasets[0].panels
     looks = looks_of([panel])
@@ -327,6 +344,27 @@ def test_an_address_opens_another_board_than_the_first(browser: Any, tmp_path: P
     tab.close()
 
 
+def test_no_view_hides_below_a_bar_of_two_lines(browser: Any, tmp_path: Path) -> None:
+    def long_names(records: list[Record]) -> list[Record]:
+        units = [one for one in another_board(records) if isinstance(one, UnitRecord)]
+        others = [one.replace(dataset="a-table-" * 9) for one in units if one.dataset[0] == "c"]
+        return [*records, *others]
+
+    target = written(tmp_path, long_names)
+    low = {"width": 820, "height": 500}
+    for follow in (True, False):
+        at = "" if follow else "#adults-gender/identity"
+        tab, complaints = opened(browser, target, at=at, viewport=low, drawn=follow)
+        if follow:
+            go(tab, "#adults-gender/identity")
+        tab.wait_for_timeout(1000)  # it scrolls smoothly
+        bar, view = (tab.locator(one).bounding_box() for one in (".bar", ".cards:visible"))
+        assert bar["height"] > 60
+        assert view["y"] >= bar["y"] + bar["height"]
+        assert complaints == []
+        tab.close()
+
+
 @pytest.mark.slow
 def test_a_track_can_be_chosen(browser: Any, tmp_path: Path) -> None:
     report = gather(stored(tmp_path), load_registry())
@@ -370,8 +408,8 @@ def test_charts_have_the_curves_of_the_rows_that_are_seen(published: Any) -> Non
     go(published, "#adults-gender")
     first = set(legend(published)[:-1])
     assert 5 < len(first) <= 12
-    go(published, "#adults-gender?find=latfr")
-    assert legend(published)[:-1] == names(published, ".ranking li") == ["latfr"]
+    go(published, "#adults-gender?find=obliv")
+    assert legend(published)[:-1] == names(published, ".ranking li") == ["obliviator"]
     go(published, "#adults-gender?without=kept-cells,funnel")
     left_out = {name for name in first if name.startswith(("kept-cells", "funnel"))}
     assert left_out
@@ -379,6 +417,25 @@ def test_charts_have_the_curves_of_the_rows_that_are_seen(published: Any) -> Non
     published.locator(".choose summary").click()
     published.locator(".controls .none").click()
     assert len(legend(published)) == 1  # the line of x for some
+
+
+def test_a_method_of_several_rows_is_found_by_its_name_alone(published: Any) -> None:
+    go(published, "#adults-gender/sofair")
+    assert published.locator(".card:visible h4").inner_text().startswith("sofair (default)")
+    assert "sofair (default)" in legend(published)
+    go(published, "#adults-gender")
+    at_first = legend(published)
+    go(published, "#adults-gender/nobody")
+    assert published.locator(".card:visible").count() == 0
+    assert legend(published) == at_first
+
+
+def test_a_method_of_one_track_leaves_the_colours_of_the_other(published: Any) -> None:
+    go(published, "#adults-gender/kept-cells")
+    chart = published.locator('.panel[data-track="aware"] .chart').first
+    chart.scroll_into_view_if_needed()
+    published.wait_for_function("chart => chart.dataset.drawn", arg=chart.element_handle())
+    assert "conditional-quantile" in chart.locator(".legendtext").all_text_contents()
 
 
 @pytest.mark.thorough

@@ -2,21 +2,24 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from fairbench.api import Track
 from fairbench.cli.app import app
 from fairbench.leaderboard.frames import load_leaderboard
 from fairbench.registry import load_registry
-from fairbench.report.format import format_seconds_between
+from fairbench.report.format import format_p, format_seconds_between
 from fairbench.report.gather import gather
 from fairbench.report.page import page
+from fairbench.report.ranks_figure import ranks_figure
 from fairbench.store.database import Store
 from fairbench.store.records import Record
-from tests.support.runs import certified, change_units, honest, stored
+from tests.support.runs import Change, certified, change_units, five_folds, honest, stored
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +119,44 @@ def test_csvs_tell_what_failed_what_is_missing_and_what_is_simulated(tmp_path: P
     assert (points[points["method"] == "latfr"]["status"] == "FAILED").all()
     curves = pd.read_csv(folder / "adults-gender-simulated-attainment.csv")
     assert not {"latfr", "sofair"} & set(curves["method"])
+
+
+@pytest.mark.parametrize(
+    ("change", "over"),
+    [(None, "over test rows alone, of these models"), (five_folds, "over 5 folds")],
+)
+def test_page_figure_and_tables_say_what_intervals_account_for(
+    tmp_path: Path, change: Change | None, over: str
+) -> None:
+    report = gather(stored(tmp_path, change), load_registry())
+    assert f"Bars: 95% intervals {over}." in page(report)
+    figure = ranks_figure(report.datasets[0].panels)
+    notes = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
+    assert any(f"95% intervals are {over}." in note for note in notes)
+    assert f"95% intervals are {over}." in printed(tmp_path, "markdown")
+    assert f"% 95% intervals are {over}.\n" in printed(tmp_path, "latex")
+
+
+def test_a_row_whose_points_all_leak_too_much_says_so(tmp_path: Path) -> None:
+    (dataset,) = gather(stored(tmp_path), load_registry()).datasets
+    (panel,) = dataset.panels
+    useful = "accuracy_y_at_leakage_10"
+    rows = tuple(replace(row, ranked_by=useful) for row in panel.rows)
+    aware = replace(panel, rows=rows, group=panel.group._replace(track=Track.AWARE))
+    without = [row for row in rows if row.no_point_within_limit(useful)]
+    report = replace(
+        gather(stored(tmp_path), load_registry()), datasets=(replace(dataset, panels=(aware,)),)
+    )
+    said = "no point leaks so little"
+    assert page(report).count(f">{said}<") == len(without) > 0
+    texts = [text.get_text() for text in ranks_figure([aware]).axes[0].texts]
+    assert texts.count(said) == len(without)
+
+
+def test_a_p_value_is_never_printed_as_zero() -> None:
+    assert [format_p(p) for p in (1e-15, 0.00049, 0.0005, 0.0314, 1.0)] == [
+        *("<0.001", "<0.001", "0.001", "0.031", "1.000")
+    ]
 
 
 def test_accuracies_at_limits_stand_in_the_leaderboard_with_intervals(results: Path) -> None:

@@ -17,9 +17,10 @@ from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
-from fairbench.report.format import format_figure
+from fairbench.metrics.rows import p_value_column
+from fairbench.report.format import format_figure, format_p
 from fairbench.report.gather import Report
-from fairbench.report.headings import HEADINGS, PAGE, PAGE_COST, headed
+from fairbench.report.headings import HEADINGS, NO_POINT, PAGE, PAGE_COST, headed, name_measure
 from fairbench.report.page.board import MAX_LIT, address, families, in_order, name_rows
 from fairbench.report.page.colours import colour_rules
 from fairbench.report.page.columns import (
@@ -37,7 +38,7 @@ from fairbench.report.page.curves import panel_charts
 from fairbench.report.page.ranking import draw_ranking
 from fairbench.report.panels import looks_of
 from fairbench.report.reconstructions import as_png
-from fairbench.report.verdicts import describe_tests
+from fairbench.report.verdicts import describe_intervals, describe_tests
 
 SCRIPTS = ("charts.js", "choice.js", "tables.js", "board.js")
 """Of the page, in their order: the last needs the others."""
@@ -61,6 +62,7 @@ def page(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["number"] = format_number
+    environment.filters["p"] = format_p
     environment.filters["address"] = address
     environment.filters["moment"] = lambda text: text.replace("T", " ").replace("+00:00", " UTC")
     report = replace(report, datasets=tuple(in_order(report.datasets)))
@@ -86,13 +88,16 @@ def page(report: Report) -> str:
         families=families(report.datasets, report.identities),
         methods=report.methods,
         tests=lambda panel: describe_tests(panel.ranked),
+        over=lambda panel: describe_intervals(panel.ranked or panel.rows),
+        no_point=NO_POINT,
         costs=headed(PAGE_COST),
+        p_columns=frozenset(map(p_value_column, report.tested)),
         present=present,
         terms=WORDS | {name: text for name, text in report.glossary.items() if name in named},
         others={name: text for name, text in report.glossary.items() if name not in named},
         tracks=TRACKS,
         headings=HEADINGS,
-        measures=lambda column: HEADINGS.get(column, column),
+        measures=name_measure,
         name_of=lambda panel, row: panel.names[row.variant],
         rows_of=name_rows,
         png=as_png,

@@ -10,12 +10,19 @@
   let coloured = false; // all curves, also where there are many
   const mostLit = Number(document.querySelector("#main").dataset.mostLit); // curves that can be told apart
 
+  // What is scrolled to, and what stays in sight, stands below the bar, however many lines it has.
+  const bar = document.querySelector(".bar");
+  const measureBar = () => document.documentElement.style.setProperty("--bar", `${bar.offsetHeight}px`);
+  new ResizeObserver(measureBar).observe(bar);
+
   // ---- what is seen
   function choiceOf(panel, chart) {
-    const shown = new Set([...every(".ranking li", panel).filter(seen).map((row) => row.dataset.name), ...state.methods]);
+    const own = every(".ranking li", panel);
+    const viewed = state.methods.filter((name) => own.some((row) => row.dataset.name === name));
+    const shown = new Set([...own.filter(seen).map((row) => row.dataset.name), ...viewed]);
     // Where a choice leaves few, all of them are coloured.
     const few = choice.isChosen() && shown.size <= mostLit;
-    const lit = new Set(state.methods.length ? state.methods : coloured || few ? [] : charts.litAtFirst(chart));
+    const lit = new Set(viewed.length ? viewed : coloured || few ? [] : charts.litAtFirst(chart));
     return { shown: (name) => shown.has(name), lit: (name) => !lit.size || lit.has(name) };
   }
 
@@ -70,8 +77,11 @@
 
   function showView() {
     const view = every(".board:not([hidden]) .cards:not([hidden])")[0];
-    view?.scrollIntoView({ block: "nearest" });
-    view?.querySelector(".card:not([hidden]) h4").focus({ preventScroll: true });
+    if (!view) return;
+    const { top, bottom } = view.getBoundingClientRect();
+    // A view may be taller than the screen: its beginning counts.
+    if (top < bar.offsetHeight || bottom > innerHeight) view.scrollIntoView();
+    view.querySelector(".card:not([hidden]) h4").focus({ preventScroll: true });
   }
 
   // ---- tabs and controls
@@ -167,6 +177,7 @@
   // ---- start
   choice.read();
   document.documentElement.classList.add("scripted");
+  measureBar();
   apply();
   showView();
   if (!(await charts.load())) return;

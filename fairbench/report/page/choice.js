@@ -1,5 +1,5 @@
 "use strict";
-// What is seen, kept in the address: #BOARD/METHOD/OTHER?without=a,b&ranked&track=blind&find=text&columns=all
+// What is seen, kept in the address: #BOARD/ROW/OTHER?without=a,b&ranked&track=blind&find=text&columns=all
 window.choice = (() => {
   const boards = [...document.querySelectorAll('[role="tab"]')].map((tab) => tab.dataset.board);
   const state = { board: boards[0], methods: [], find: "", without: new Set(), ranked: false, track: "", wide: false };
@@ -13,6 +13,13 @@ window.choice = (() => {
     }
   }
 
+  // The row of a name, or of a method alone, which may have several: that of its defaults, or its best.
+  function rowOf(board, name) {
+    const own = [...document.querySelectorAll(".ranking li")].filter((row) => row.closest(".board").dataset.board === board);
+    const named = (text) => own.find((row) => row.dataset.name === text);
+    return (named(name) ?? named(`${name} (default)`) ?? own.find((row) => row.dataset.method === name))?.dataset.name;
+  }
+
   // False where the address names a place of the page, such as #glossary, and no board.
   function read() {
     const [path, query = ""] = location.hash.slice(1).split("?");
@@ -20,7 +27,7 @@ window.choice = (() => {
     if (path && !boards.includes(board)) return false;
     const given = new URLSearchParams(query);
     state.board = path ? board : boards[0];
-    state.methods = methods.filter(Boolean).slice(0, 2);
+    state.methods = [...new Set(methods.map((name) => rowOf(state.board, name)))].filter(Boolean).slice(0, 2);
     state.find = (given.get("find") ?? "").toLowerCase();
     state.ranked = given.has("ranked");
     state.track = given.get("track") ?? "";

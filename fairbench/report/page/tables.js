@@ -7,11 +7,12 @@
     const cell = row.cells[column];
     if (cell.dataset.v !== undefined) return cell.dataset.v === "" ? null : Number(cell.dataset.v);
     const text = cell.textContent.trim();
-    return text === "" || text === "none" ? null : text.toLowerCase();
+    return text === "" ? null : text.toLowerCase();
   }
 
   function sort(head) {
-    const falling = head.getAttribute("aria-sort") === "ascending";
+    const now = head.getAttribute("aria-sort");
+    const falling = now === "none" ? head.dataset.better === "higher" : now === "ascending"; // the best first
     for (const other of head.parentElement.cells) other.setAttribute("aria-sort", "none");
     head.setAttribute("aria-sort", falling ? "descending" : "ascending");
     for (const body of head.closest("table").tBodies) { // ranked rows stay above the others
