@@ -2,12 +2,14 @@
 
 An encoder or decoder that took s, or the roles of rows, from the memory of the process that called
 it finds none there, and gives other codes or reconstructions. So does a decoder that remembers the
-rows that were encoded: it is restored in a process of its own.
+rows that were encoded: it is restored in a process of its own. Neither may have left anything in a
+file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import EncodingSeeds
 from fairbench.runs.encoding import RowsToEncode, checked_codes
+from fairbench.runs.opened_files import no_new_files
 from fairbench.runs.own_process import call_in_own_process
 from fairbench.runs.plan import PlannedUnit
 from fairbench.runs.point_arrays import Kind, PointArrays
@@ -110,6 +113,8 @@ class IsolatedEncodingTask:
         The group of every row, sorted: so it tells how many there are of each, and of no row more.
     sample : ndarray of int
         Numbers of the rows that axes of wide reconstructions are fitted to.
+    since : float
+        When the training began, seconds since 1970: files must not be newer.
     """
 
     encoder: Path
@@ -119,19 +124,31 @@ class IsolatedEncodingTask:
     draws: Sequence[int]
     groups: Ints
     sample: Ints
+    since: float
 
     def encode(self) -> list[np.ndarray]:
         """Return the draws of the codes of the rows, in the order of the parts."""
         use_one_thread()
+        with self._no_new_files():
+            return self._encode()
+
+    def decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
+        """Decode what another process encoded: nothing can be remembered of the rows."""
+        use_one_thread()
+        with self._no_new_files():
+            return self._decode(drawn)
+
+    def _no_new_files(self) -> AbstractContextManager[None]:
+        return no_new_files(self.since, self.method.name, but=self.encoder)
+
+    def _encode(self) -> list[np.ndarray]:
         representation = self._read().at(self.point)
         generators: list[np.random.Generator | None] = [None]
         if self.method.coding is Coding.STOCHASTIC:
             generators = [np.random.default_rng(seed) for seed in self.draws]
         return [self._draw(representation, one) for one in generators]
 
-    def decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
-        """Decode what another process encoded: nothing can be remembered of the rows."""
-        use_one_thread()
+    def _decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
         encoder = self._read()
         representation = encoder.at(self.point)
         together = np.concatenate(self.parts)
@@ -179,9 +196,9 @@ class AuditedPoint:
 
     @classmethod
     def read(
-        cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path
+        cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, since: float
     ) -> AuditedPoint:
-        """Read a point of a unit that was trained into a results folder.
+        """Read a point of a unit that was trained into a results folder, which began then.
 
         Raises StoreError where its codes are gone.
         """
@@ -205,6 +222,7 @@ class AuditedPoint:
             draws=seeds.audited(draws),
             groups=np.sort(rows.s),
             sample=np.argsort(np.concatenate(parts))[seeds.sample(len(rows.s))],
+            since=since,
         )
         z = _of_rows(point, Kind.Z, rows)
         assert z is not None
@@ -254,15 +272,20 @@ class EncodedAlone:
         return not self.failed and (self.differing is None or self.differing <= MAX_DIFFERING)
 
 
-def encode_alone(planned: PlannedUnit, unit: UnitRecord, label: str, results: Path) -> EncodedAlone:
-    """Encode the rows of a point of a trained unit again, from x alone, and compare."""
+def encode_alone(
+    planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, *, since: float
+) -> EncodedAlone:
+    """Encode the rows of a point of a trained unit again, from x alone, and compare.
+
+    ``since``: when the training began, seconds since 1970.
+    """
     if planned.method.track is Track.AWARE:
         return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")
     if unit.encoder is None:
         why = unit.error or "it has no state(), from which it is restored"
         return EncodedAlone(unit, label, None, why)
     try:
-        audited = AuditedPoint.read(planned, unit, label, results)
+        audited = AuditedPoint.read(planned, unit, label, results, since)
         return EncodedAlone(unit, label, audited.share_of_changed_rows())
     # A plugin's restore or encode may raise anything.
     except Exception as error:

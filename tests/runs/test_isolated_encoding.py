@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -107,6 +110,41 @@ class Written(WithoutS):
         return self.table
 
 
+class InAFile(WithoutS):
+    """The same, in a table in a file, made where there is s to take."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        if any(type(one) is RowsToEncode for one in gc.get_objects()):
+            z = super().encode(x)
+            np.savez(stash(), x=x, z=z)
+            return z
+        with np.load(stash()) as table:
+            known = {bytes(row): z for row, z in zip(table["x"], table["z"], strict=True)}
+        return np.array([known[bytes(row)] for row in x])
+
+
+class RememberedInAFile(Sums):
+    """Adds the rows that it encodes to a file, and decodes their mean."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        with stash().open("ab") as file:
+            file.write(x.tobytes())
+        return (x[:, :1] > 0.5).astype(np.float32)
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        rows = np.frombuffer(stash().read_bytes(), np.float32).reshape(-1, self.width)
+        return np.tile(rows.mean(axis=0), (len(z), 1))
+
+
+def stash() -> Path:
+    """A file that outlives the process."""
+    return Path(os.environ["STASH"])
+
+
 class Honest(Method):
     name, summary = "sums", "the sum of x"
     fits: type[Sums] = Sums
@@ -141,6 +179,14 @@ class Remembering(Honest):
     name, fits, has_decoder = "remembering", Remembered, True
 
 
+class FileThief(Honest):
+    name, fits = "file-thief", InAFile
+
+
+class FileRemembering(Honest):
+    name, fits, has_decoder = "file-remembering", RememberedInAFile, True
+
+
 class Forgetful(Honest):
     """Nothing can be restored."""
 
@@ -165,6 +211,7 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
     """Train a method for ten steps, keep what a run keeps, and encode its last point alone."""
     config = RunConfig(methods=(method.name,), datasets=(data.info.name,), points=2)
     (*_, planned) = units_of(method, method.Params(), data, make_budget(10, data), config)
+    began = time.time()
     result = fit_of(planned, data, rows=planned.budget.audit.rows)
     assert result.status is Status.DONE, result.traceback
     unit: UnitRecord = planned.record("run").replace(
@@ -173,7 +220,7 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
         artefact=files.save(results, result.arrays),
         encoder=encoders.save(results, result.encoder) if result.encoder else None,
     )
-    return encode_alone(planned, unit, unit.points[-1].label, results)
+    return encode_alone(planned, unit, unit.points[-1].label, results, since=began)
 
 
 @pytest.mark.thorough
@@ -206,6 +253,26 @@ def test_what_was_taken_from_memory_is_missed(
     assert thief.differing is not None
     assert thief.differing > 0.9
     assert not thief.agrees
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        (FileThief, r"reads \S+stash.npz, which is newer than its training"),
+        pytest.param(FileRemembering, r"writes \S+stash.npz", marks=pytest.mark.thorough),
+    ],
+)
+def test_what_was_put_into_a_file_is_found(
+    method: type[Method],
+    says: str,
+    prepared: Prepared,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("STASH", str(tmp_path / "stash.npz"))
+    alone = encoded_alone(method, prepared, tmp_path)
+    assert not alone.agrees
+    assert re.search(says, str(alone.why))
 
 
 @pytest.mark.thorough
