@@ -258,6 +258,28 @@ def test_a_mistake_in_the_request_is_named(encoder: RowEncoder, people: Path) ->
         encoder.encode_file(people, folder / "z.csv")
 
 
+def test_codes_are_written_as_they_were_audited(encoder: RowEncoder, people: Path) -> None:
+    """In single precision: further digits could tell what neither audit nor certificate saw."""
+
+    class Detailed(Doubled):
+        def encode(
+            self,
+            x: Floats,
+            *,
+            s: Ints | None = None,
+            generator: np.random.Generator | None = None,
+        ) -> Floats:
+            return np.where(x > 0, 1.0, 2.0) + 1e-9 * x
+
+    detailed = RowEncoder(Detailed(), encoder.preprocessing, Coding.QUANTISED)
+    for name in ("z.csv", "z.parquet"):
+        detailed.encode_file(people, people.parent / name)
+    assert set(np.unique(pd.read_csv(people.parent / "z.csv"))) == {1.0, 2.0}
+    written = pd.read_parquet(people.parent / "z.parquet")
+    assert set(np.unique(written)) == {1.0, 2.0}
+    assert set(written.dtypes) == {np.dtype(np.float32)}
+
+
 def test_a_code_that_is_no_number_is_named_by_its_row(people: Path, encoder: RowEncoder) -> None:
     class Bad(Doubled):
         def encode(
