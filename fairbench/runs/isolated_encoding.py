@@ -3,7 +3,7 @@
 An encoder or decoder that took s, or the roles of rows, from the memory of the process that called
 it finds none there, and gives other codes or reconstructions. So does a decoder that remembers the
 rows that were encoded: it is restored in a process of its own. Neither may have left anything in a
-file.
+file. Nor may a code depend on the other rows.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Coding, Ints, Point, Role, Track
 from fairbench.api.method import Method, Representation
@@ -39,6 +40,8 @@ MAX_DIFFERING = 0.01
 _CLOSE = 1e-3
 """Most difference that is rounding, of a column's spread from its 16% to its 84% quantile, which
 outliers do not widen; a few steps of single precision are allowed besides."""
+_DRAWS, _SIGMAS = 16, 6.0
+"""Draws of a row whose means are compared, and standard errors by which they may differ."""
 _STEP = 1.5 * 10.0**-DECODED_DECIMALS
 """The step to which reconstructions are rounded, and a half."""
 
@@ -138,6 +141,20 @@ class IsolatedEncodingTask:
         with self._no_new_files():
             return self._decode(drawn)
 
+    def among_others(
+        self, rng: np.random.Generator
+    ) -> tuple[IsolatedEncodingTask, npt.NDArray[np.bool_]]:
+        """Replace half of the rows, drawn by chance, by copies of the rest.
+
+        Returns the task, and whether a row stays, in the order of the parts.
+        """
+        stay = [rng.permutation(len(x)) <= len(x) // 2 for x in self.parts]
+        parts = [
+            np.where(mine[:, None], x, x[rng.choice(np.flatnonzero(mine), len(x))])
+            for x, mine in zip(self.parts, stay, strict=True)
+        ]
+        return replace(self, parts=parts), np.concatenate(stay)
+
     def _no_new_files(self) -> AbstractContextManager[None]:
         return no_new_files(self.since, self.method.name, but=self.encoder)
 
@@ -236,7 +253,32 @@ class AuditedPoint:
         """
         drawn = call_in_own_process(self.x.encode)
         again = call_in_own_process(self.x.decode, drawn)
-        return again.in_order(self.numbers).of_groups(self.s).share_of_changed_rows(self.codes)
+        again = again.in_order(self.numbers).of_groups(self.s)
+        share = again.share_of_changed_rows(self.codes)
+        if share > MAX_DIFFERING or self.x.method.coding is not Coding.STOCHASTIC:
+            return share
+        return max(share, self._share_changed_by_others(np.hstack(drawn)))
+
+    def _share_changed_by_others(self, z: np.ndarray) -> float:
+        """Return the share of rows that have other draws where half of the others are replaced.
+
+        Noise is drawn for rows in their order, so another order says nothing of it. Where the other
+        rows move the generator, means of draws are compared.
+        """
+        others, stay = self.x.among_others(np.random.default_rng())
+        drawn = np.hstack(call_in_own_process(others.encode))
+        one, other = (EncodedRows(codes[stay], None, None) for codes in (z, drawn))
+        share = other.share_of_changed_rows(one)
+        if share <= MAX_DIFFERING:
+            return share
+        before, after = (
+            np.stack(call_in_own_process(replace(task, draws=range(_DRAWS)).encode))[:, stay]
+            for task in (self.x, others)
+        )
+        gap = np.abs(before.mean(axis=0) - after.mean(axis=0))
+        error = np.sqrt((before.var(axis=0) + after.var(axis=0)) / _DRAWS)
+        allowed = _SIGMAS * error + _CLOSE * column_spread(before[0].astype(np.float64))
+        return float((gap > allowed + most_rounding(before[0])).any(axis=1).mean())
 
 
 def _of_rows(point: PointArrays, kind: Kind, rows: RowsToEncode) -> np.ndarray | None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairbench.api import DatasetInfo, Floats, Ints, Track, Unit
+from fairbench.api import Coding, DatasetInfo, Floats, Ints, Track, Unit
 from fairbench.api.method import Method, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
@@ -140,6 +140,33 @@ class RememberedInAFile(Sums):
         return np.tile(rows.mean(axis=0), (len(z), 1))
 
 
+class AmongOthers(Sums):
+    """The mean of the rows nearest by their sum, if many are encoded, and a little noise."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        assert generator is not None
+        z = super().encode(x).astype(np.float64)
+        if len(x) > 100:
+            for near in np.array_split(np.argsort(z[:, 0]), len(z) // 3):
+                z[near] = z[near].mean()
+        return (z + 1e-6 * generator.normal(size=z.shape)).astype(np.float32)
+
+
+class Uneven(Sums):
+    """Draws a number for rows of a large sum alone, so others move its generator."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        assert generator is not None
+        z = super().encode(x)
+        large = z[:, 0] > np.float32(0.5)
+        z[large] += generator.normal(size=(int(large.sum()), 1))
+        return z
+
+
 def stash() -> Path:
     """A file that outlives the process."""
     return Path(os.environ["STASH"])
@@ -185,6 +212,14 @@ class FileThief(Honest):
 
 class FileRemembering(Honest):
     name, fits, has_decoder = "file-remembering", RememberedInAFile, True
+
+
+class InBatches(Honest):
+    name, fits, coding = "in-batches", AmongOthers, Coding.STOCHASTIC
+
+
+class UnevenDraws(Honest):
+    name, fits, coding = "uneven-draws", Uneven, Coding.STOCHASTIC
 
 
 class Forgetful(Honest):
@@ -273,6 +308,19 @@ def test_what_was_put_into_a_file_is_found(
     alone = encoded_alone(method, prepared, tmp_path)
     assert not alone.agrees
     assert re.search(says, str(alone.why))
+
+
+def test_codes_that_depend_on_other_rows_are_found_in_noise(
+    prepared: Prepared, tmp_path: Path
+) -> None:
+    alone = encoded_alone(InBatches, prepared, tmp_path)
+    assert alone.differing is not None
+    assert alone.differing > 0.5
+
+
+@pytest.mark.thorough
+def test_other_rows_may_move_the_generator(prepared: Prepared, tmp_path: Path) -> None:
+    assert encoded_alone(UnevenDraws, prepared, tmp_path).agrees
 
 
 @pytest.mark.thorough
