@@ -33,6 +33,12 @@ _LARGEST = 1e30
 RESAMPLES = 1000
 """Bootstrap resamples of the test rows behind the confidence interval of I."""
 
+_ROWS_PER_CODE = 10
+"""Mean rows of a code from which equal ones are nothing remarkable."""
+_FEWEST_MIXED, _MAX_MIXED = 10, 0.05
+"""Sets of equal z with several s, as many as there must be by chance; the share of those that may
+be: 5%, for people whose s was once written wrongly."""
+
 ByRole = Mapping[Role, np.ndarray]
 
 
@@ -99,7 +105,33 @@ def measure(
             sample.labels[Role.TEST],
             groups=count,
         ),
+        repeated=_share_repeated(checked),
     )
+
+
+def _share_repeated(checked: CheckedArrays) -> float | None:
+    """Return the share of test rows whose z trains auditors too, where they seem to be one person.
+
+    That is where equal rows of z have one s, and would not by chance. None elsewhere, and for codes
+    that many rows share, of which nothing can be said.
+    """
+    used = np.concatenate(list(checked.rows.values()))
+    s = checked.s[used]
+    _, code = index_equal_rows(checked.z[used])
+    rows_of = np.bincount(code)
+    if len(code) >= _ROWS_PER_CODE * len(rows_of):
+        return None
+    table = np.zeros((len(rows_of), len(checked.groups)))
+    np.add.at(table, (code, s), 1)
+    size, most = rows_of[rows_of > 1], table[rows_of > 1].max(axis=1)
+    shares = np.bincount(s) / len(s)
+    mixed_by_chance = (1 - (shares ** size[:, None]).sum(axis=1)).sum()
+    if mixed_by_chance < _FEWEST_MIXED or (most < size).sum() > _MAX_MIXED * mixed_by_chance:
+        return None
+    counts = np.cumsum([len(rows) for rows in checked.rows.values()])[:-1]
+    of_role = dict(zip(checked.rows, np.split(code, counts), strict=True))
+    share = float(np.isin(of_role[Role.TEST], of_role[Role.AUDITOR_TRAIN]).mean())
+    return share if share > 0 else None
 
 
 def sample_of(checked: CheckedArrays, *, wide: bool) -> AuditSample:
