@@ -134,6 +134,16 @@ def test_rows_in_different_orders_by_their_index_are_refused() -> None:
     assert quick(frame, series.set_axis(range(300, 600))) == quick(z, s)
 
 
+def test_every_two_indices_are_compared() -> None:
+    """s lies between z and y, and its own index says nothing of either."""
+    rng = np.random.default_rng(0)
+    z = pd.DataFrame(rng.normal(size=(300, 2)))
+    s = pd.Series(rng.integers(0, 2, 300), index=[f"r{i}" for i in range(300)])
+    y = pd.Series(rng.integers(0, 2, 300)).sample(frac=1, random_state=0)
+    with pytest.raises(FairbenchError, match="z and y have the same index, but in different orders"):
+        fairbench.audit(z, s, y=y, quick=True)
+
+
 def test_rows_that_are_not_all_the_same_by_their_index_are_refused() -> None:
     z, s = people(300)
     frame, series = pd.DataFrame(z[:-1]), pd.Series(s[1:], index=range(1, 300))
