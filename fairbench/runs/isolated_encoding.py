@@ -228,8 +228,7 @@ class AuditedPoint:
         seeds = EncodingSeeds(rows.digest, planned.unit.seed, number)
         parts = rows.parts
         if planned.method.coding is not Coding.STOCHASTIC:
-            # Another order in other parts: what depends on them, or knew them, is found out.
-            parts = np.array_split(np.random.default_rng().permutation(len(rows.s)), 2 * len(parts))
+            parts = _other_parts(len(rows.s), 2 * len(parts))
         draws = len(point.by_part(Kind.Z, [Role.TEST])[Role.TEST]) // len(rows.x[Role.TEST])
         x = IsolatedEncodingTask(
             encoder=encoders.path_of(results, unit.encoder),
@@ -279,6 +278,19 @@ class AuditedPoint:
         error = np.sqrt((before.var(axis=0) + after.var(axis=0)) / _DRAWS)
         allowed = _SIGMAS * error + _CLOSE * column_spread(before[0].astype(np.float64))
         return float((gap > allowed + most_rounding(before[0])).any(axis=1).mean())
+
+
+def _other_parts(rows: int, count: int) -> list[Ints]:
+    """Deal the numbers of rows to parts in another order: what depends on them is found out.
+
+    The last of ``count`` equal parts is halved again and again: an encoder must give few rows the
+    codes that it gives many.
+    """
+    *parts, last = np.array_split(np.random.default_rng().permutation(rows), count)
+    while len(last) > 1:
+        half, last = np.array_split(last, 2)
+        parts.append(half)
+    return [*parts, last] if len(last) else parts
 
 
 def _of_rows(point: PointArrays, kind: Kind, rows: RowsToEncode) -> np.ndarray | None:

@@ -154,6 +154,15 @@ class AmongOthers(Sums):
         return (z + 1e-6 * generator.normal(size=z.shape)).astype(np.float32)
 
 
+class FairForMany(Sums):
+    """A constant if many rows are encoded at once; a few rows as they are."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        return super().encode(x) if len(x) < 200 else np.zeros((len(x), 1), np.float32)
+
+
 class Uneven(Sums):
     """Draws a number for rows of a large sum alone, so others move its generator."""
 
@@ -216,6 +225,10 @@ class FileRemembering(Honest):
 
 class InBatches(Honest):
     name, fits, coding = "in-batches", AmongOthers, Coding.STOCHASTIC
+
+
+class FairInLargeCalls(Honest):
+    name, fits = "fair-in-large-calls", FairForMany
 
 
 class UnevenDraws(Honest):
@@ -308,6 +321,14 @@ def test_what_was_put_into_a_file_is_found(
     alone = encoded_alone(method, prepared, tmp_path)
     assert not alone.agrees
     assert re.search(says, str(alone.why))
+
+
+def test_codes_that_depend_on_how_many_rows_are_encoded_are_found(
+    prepared: Prepared, tmp_path: Path
+) -> None:
+    alone = encoded_alone(FairInLargeCalls, prepared, tmp_path)
+    assert alone.differing is not None
+    assert alone.differing > 0.05
 
 
 def test_codes_that_depend_on_other_rows_are_found_in_noise(
