@@ -24,6 +24,7 @@ from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import EncodingSeeds
 from fairbench.runs.encoding import RowsToEncode, checked_codes
+from fairbench.runs.noisy_codes import share_beyond, share_of_moved_means
 from fairbench.runs.opened_files import no_new_files
 from fairbench.runs.own_process import call_in_own_process
 from fairbench.runs.plan import PlannedUnit
@@ -40,8 +41,10 @@ MAX_DIFFERING = 0.01
 _CLOSE = 1e-3
 """Most difference that is rounding, of a column's spread from its 16% to its 84% quantile, which
 outliers do not widen; a few steps of single precision are allowed besides."""
-_DRAWS, _SIGMAS = 16, 6.0
-"""Draws of a row whose means are compared, and standard errors by which they may differ."""
+_DRAWS = 16
+"""Draws of a row whose means are compared."""
+_FEW, _DRAWS_OF_FEW = 1_000, 64
+"""Rows that are encoded without others, and draws of them that say which codes are usual."""
 _STEP = 1.5 * 10.0**-DECODED_DECIMALS
 """The step to which reconstructions are rounded, and a half."""
 
@@ -256,17 +259,18 @@ class AuditedPoint:
         share = again.share_of_changed_rows(self.codes)
         if share > MAX_DIFFERING or self.x.method.coding is not Coding.STOCHASTIC:
             return share
-        return max(share, self._share_changed_by_others(np.hstack(drawn)))
+        z = np.stack(drawn)
+        return max(share, self._share_changed_by_others(z), self._share_changed_among_few(z))
 
-    def _share_changed_by_others(self, z: np.ndarray) -> float:
+    def _share_changed_by_others(self, drawn: np.ndarray) -> float:
         """Return the share of rows that have other draws where half of the others are replaced.
 
         Noise is drawn for rows in their order, so another order says nothing of it. Where the other
         rows move the generator, means of draws are compared.
         """
         others, stay = self.x.among_others(np.random.default_rng())
-        drawn = np.hstack(call_in_own_process(others.encode))
-        one, other = (EncodedRows(codes[stay], None, None) for codes in (z, drawn))
+        again = np.stack(call_in_own_process(others.encode))
+        one, other = (EncodedRows(np.hstack(list(z[:, stay])), None, None) for z in (drawn, again))
         share = other.share_of_changed_rows(one)
         if share <= MAX_DIFFERING:
             return share
@@ -274,10 +278,14 @@ class AuditedPoint:
             np.stack(call_in_own_process(replace(task, draws=range(_DRAWS)).encode))[:, stay]
             for task in (self.x, others)
         )
-        gap = np.abs(before.mean(axis=0) - after.mean(axis=0))
-        error = np.sqrt((before.var(axis=0) + after.var(axis=0)) / _DRAWS)
-        allowed = _SIGMAS * error + _CLOSE * column_spread(before[0].astype(np.float64))
-        return float((gap > allowed + most_rounding(before[0])).any(axis=1).mean())
+        return share_of_moved_means(before, after)
+
+    def _share_changed_among_few(self, drawn: np.ndarray) -> float:
+        """Return the share of rows that have other draws where few are encoded at once."""
+        rows = np.random.default_rng().permutation(len(self.numbers))[:_FEW]
+        draws = range(_DRAWS_OF_FEW + len(drawn))
+        few = replace(self.x, parts=[np.concatenate(self.x.parts)[rows]], draws=draws)
+        return share_beyond(np.stack(call_in_own_process(few.encode)), drawn[:, rows])
 
 
 def _other_parts(rows: int, count: int) -> list[Ints]:

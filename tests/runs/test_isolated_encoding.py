@@ -163,6 +163,28 @@ class FairForMany(Sums):
         return super().encode(x) if len(x) < 200 else np.zeros((len(x), 1), np.float32)
 
 
+class NoisyForFew(FairForMany):
+    """The same with noise."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        assert generator is not None
+        noise = generator.normal(0, 0.01, (len(x), 1))
+        z = Sums.encode(self, x) if len(x) <= 1000 else np.zeros((len(x), 1))
+        return (z + noise).astype(np.float32)
+
+
+class Rare(Sums):
+    """A code of two values, of which one is rare: draws of few rows need not show it."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        assert generator is not None
+        return (generator.random((len(x), 1)) < 0.01).astype(np.float32)
+
+
 class Uneven(Sums):
     """Draws a number for rows of a large sum alone, so others move its generator."""
 
@@ -229,6 +251,14 @@ class InBatches(Honest):
 
 class FairInLargeCalls(Honest):
     name, fits = "fair-in-large-calls", FairForMany
+
+
+class NoisyInLargeCalls(Honest):
+    name, fits, coding = "noisy-in-large-calls", NoisyForFew, Coding.STOCHASTIC
+
+
+class RareDraws(Honest):
+    name, fits, coding = "rare-draws", Rare, Coding.STOCHASTIC
 
 
 class UnevenDraws(Honest):
@@ -323,10 +353,13 @@ def test_what_was_put_into_a_file_is_found(
     assert re.search(says, str(alone.why))
 
 
+@pytest.mark.parametrize(
+    "method", [FairInLargeCalls, pytest.param(NoisyInLargeCalls, marks=pytest.mark.thorough)]
+)
 def test_codes_that_depend_on_how_many_rows_are_encoded_are_found(
-    prepared: Prepared, tmp_path: Path
+    method: type[Method], prepared: Prepared, tmp_path: Path
 ) -> None:
-    alone = encoded_alone(FairInLargeCalls, prepared, tmp_path)
+    alone = encoded_alone(method, prepared, tmp_path)
     assert alone.differing is not None
     assert alone.differing > 0.05
 
@@ -340,8 +373,12 @@ def test_codes_that_depend_on_other_rows_are_found_in_noise(
 
 
 @pytest.mark.thorough
-def test_other_rows_may_move_the_generator(prepared: Prepared, tmp_path: Path) -> None:
-    assert encoded_alone(UnevenDraws, prepared, tmp_path).agrees
+@pytest.mark.parametrize("method", [UnevenDraws, RareDraws])
+def test_honest_noise_of_other_kinds_agrees(
+    method: type[Method], prepared: Prepared, tmp_path: Path
+) -> None:
+    """Whose generator other rows move, and rare codes."""
+    assert encoded_alone(method, prepared, tmp_path).agrees
 
 
 @pytest.mark.thorough
