@@ -24,6 +24,7 @@ from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.tasks import classify_task
 from fairbench.data.array_checks import single_precision
 from fairbench.data.preprocessing import mean_and_scale
+from fairbench.data.repeated_rows import seem_repeated
 from fairbench.metrics import gaps
 from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy, interval
 from fairbench.stats.seeds import derive_seed
@@ -32,12 +33,6 @@ _LARGEST = 1e30
 """Numbers beyond are scaled to single precision."""
 RESAMPLES = 1000
 """Bootstrap resamples of the test rows behind the confidence interval of I."""
-
-_ROWS_PER_CODE = 10
-"""Mean rows of a code from which equal ones are nothing remarkable."""
-_FEWEST_MIXED, _MAX_MIXED = 10, 0.05
-"""Sets of equal z with several s, as many as there must be by chance; the share of those that may
-be: 5%, for people whose s was once written wrongly."""
 
 ByRole = Mapping[Role, np.ndarray]
 
@@ -116,17 +111,8 @@ def _share_repeated(checked: CheckedArrays) -> float | None:
     that many rows share, of which nothing can be said.
     """
     used = np.concatenate(list(checked.rows.values()))
-    s = checked.s[used]
     _, code = index_equal_rows(checked.z[used])
-    rows_of = np.bincount(code)
-    if len(code) >= _ROWS_PER_CODE * len(rows_of):
-        return None
-    table = np.zeros((len(rows_of), len(checked.groups)))
-    np.add.at(table, (code, s), 1)
-    size, most = rows_of[rows_of > 1], table[rows_of > 1].max(axis=1)
-    shares = np.bincount(s) / len(s)
-    mixed_by_chance = (1 - (shares ** size[:, None]).sum(axis=1)).sum()
-    if mixed_by_chance < _FEWEST_MIXED or (most < size).sum() > _MAX_MIXED * mixed_by_chance:
+    if not seem_repeated(code, checked.s[used]):
         return None
     counts = np.cumsum([len(rows) for rows in checked.rows.values()])[:-1]
     of_role = dict(zip(checked.rows, np.split(code, counts), strict=True))
