@@ -24,6 +24,7 @@ from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.tasks import classify_task
 from fairbench.data.array_checks import single_precision
 from fairbench.data.preprocessing import mean_and_scale
+from fairbench.data.repeated_rows import seem_repeated
 from fairbench.metrics import gaps
 from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy, interval
 from fairbench.stats.seeds import derive_seed
@@ -99,7 +100,24 @@ def measure(
             sample.labels[Role.TEST],
             groups=count,
         ),
+        repeated=_share_repeated(checked),
     )
+
+
+def _share_repeated(checked: CheckedArrays) -> float | None:
+    """Return the share of test rows whose z trains auditors too, where they seem to be one person.
+
+    That is where equal rows of z have one s, and would not by chance. None elsewhere, and for codes
+    that many rows share, of which nothing can be said.
+    """
+    used = np.concatenate(list(checked.rows.values()))
+    _, code = index_equal_rows(checked.z[used])
+    if not seem_repeated(code, checked.s[used]):
+        return None
+    counts = np.cumsum([len(rows) for rows in checked.rows.values()])[:-1]
+    of_role = dict(zip(checked.rows, np.split(code, counts), strict=True))
+    share = float(np.isin(of_role[Role.TEST], of_role[Role.AUDITOR_TRAIN]).mean())
+    return share if share > 0 else None
 
 
 def sample_of(checked: CheckedArrays, *, wide: bool) -> AuditSample:

@@ -134,6 +134,10 @@ class AuditReport:
         I(X;S) by the same auditors, the ceiling of I(Z;S). None without x.
     certificate : Certificate or None
         Upper bounds; None where z takes too many distinct values.
+    repeated : float or None
+        Share of the test rows whose z stands in the auditor training set too, if z takes many
+        distinct values and equal rows of it have the same s: maybe they are of the same people.
+        None where that is not so.
     """
 
     audit: str
@@ -154,6 +158,7 @@ class AuditReport:
     d_max: float | None
     i_max: float | None
     certificate: Certificate | None
+    repeated: float | None = None
 
     @property
     def hidden(self) -> Hidden | None:
@@ -198,6 +203,7 @@ class AuditReport:
             "auditor": self.auditor,
             "view": self.view,
             "hidden": asdict(self.hidden) if self.hidden else None,
+            "repeated": self.repeated,
             "auditors": [
                 {
                     "auditor": result.auditor,
@@ -278,6 +284,13 @@ class AuditReport:
         if self.i_low <= 0:
             lines += _wrapped(
                 "", "not significantly above 0: these auditors found nothing of s in z"
+            )
+        if self.repeated is not None:
+            lines += _wrapped(
+                "",
+                f"{self.repeated:.1%} of the test rows have a z that stands among those that train "
+                "the auditors too, with the same s: if people have several rows, I(Z;S) is too "
+                "high. Then give roles that keep the rows of each person together",
             )
         if self.i_max is not None:
             lines += _wrapped(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -221,8 +222,11 @@ def _train_again(
     points = {k: point for k, point in store.find(PointRecord, list(keys)).items() if point.done}
     by_key = {unit.key: unit for unit in plan.units}
     err.print("Encoding the rows of these points again, from x alone.", markup=False)
+    began = min(dt.datetime.fromisoformat(run.started).timestamp() for run in store.runs())
     alone = [
-        encode_alone(by_key[point.unit], units[point.unit], point.label, config.results)
+        encode_alone(
+            by_key[point.unit], units[point.unit], point.label, config.results, since=began
+        )
         for point in points.values()
     ]
     return TrainedAgain(points, alone)

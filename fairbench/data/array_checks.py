@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -330,7 +330,7 @@ def check_same_order(**given: Any) -> None:
     rows, and one with labels twice cannot. ``given``: objects by the name of the argument.
     """
     frames = [(name, value.index) for name, value in given.items() if _is_frame(value)]
-    for (first, index), (second, other) in pairwise(frames):
+    for (first, index), (second, other) in combinations(frames, 2):
         if len(index) != len(other) or index.equals(other):
             continue
         if not (index.is_unique and other.is_unique):

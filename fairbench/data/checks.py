@@ -18,6 +18,7 @@ from fairbench.data.column_values import (
     find_notation,
     guess_kind,
 )
+from fairbench.data.repeated_rows import seem_repeated
 from fairbench.errors import DataError, nearest
 from fairbench.stats.scores import entropy
 
@@ -146,7 +147,7 @@ def notes_on(
     ``sensitive``: codes of s, and of its parts where it has several, by what a note calls them.
     """
     notes = []
-    width = 0
+    width, copied = 0, False
     for name in x.columns:
         column = x[name]
         text, values = str(name), column.nunique()
@@ -176,16 +177,33 @@ def notes_on(
         for what, s in sensitive.items():
             share = information_share(column, s)
             if share > NEAR_COPY:
+                copied = True
                 notes.append(
                     f"the column {text!r} alone has {100 * share:.0f}% of the information of "
                     f"{what} (of H(S)): it is almost a copy."
                 )
+    if not copied and (note := _note_repeated(x, sensitive.values())):
+        notes.append(note)
     if onehot and width > WIDE:
         notes.append(
             f"one-hot encoding makes {width:,} columns: merge rare categories, or use "
             "`encoding: integer`."
         )
     return tuple(notes)
+
+
+def _note_repeated(x: pd.DataFrame, sensitive: Iterable[Ints]) -> str | None:
+    """Note that equal rows seem to be of the same people; not where a column tells s anyway."""
+    import pandas as pd
+
+    value, _ = pd.factorize(pd.util.hash_pandas_object(x, index=False))
+    if not all(seem_repeated(value, s) for s in sensitive):
+        return None
+    again = (np.bincount(value)[value] > 1).mean()
+    return (
+        f"{again:.0%} of the rows are equal to another one, with the same s: if they are of the "
+        "same people, keep one row of each, or auditors recognise people."
+    )
 
 
 def notes_on_points(frame: pd.DataFrame, separator: str) -> tuple[str, ...]:

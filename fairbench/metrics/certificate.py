@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairbench.api.metric import CurveEvaluation, Metric, PointEvaluation
+from fairbench.api.metric import Certificate, CurveEvaluation, Metric, PointEvaluation
 from fairbench.metrics.hull import is_informative, strict_curve
 from fairbench.stats.information_bound import bound_information
 
@@ -46,7 +46,10 @@ class CertificateBounds(Metric):
     }
 
     def compute(self, evaluation: PointEvaluation) -> Mapping[str, float | None]:
-        certificate = evaluation.certificate
+        return self.columns_of(evaluation.certificate)
+
+    def columns_of(self, certificate: Certificate | None) -> Mapping[str, float | None]:
+        """Return the columns of a certificate; None: there is none."""
         if certificate is None:
             return dict.fromkeys(self.columns)
         return {

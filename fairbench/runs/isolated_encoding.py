@@ -2,16 +2,19 @@
 
 An encoder or decoder that took s, or the roles of rows, from the memory of the process that called
 it finds none there, and gives other codes or reconstructions. So does a decoder that remembers the
-rows that were encoded: it is restored in a process of its own.
+rows that were encoded: it is restored in a process of its own. Neither may have left anything in a
+file. Nor may a code depend on the other rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Coding, Ints, Point, Role, Track
 from fairbench.api.method import Method, Representation
@@ -21,6 +24,8 @@ from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import EncodingSeeds
 from fairbench.runs.encoding import RowsToEncode, checked_codes
+from fairbench.runs.noisy_codes import share_beyond, share_of_moved_means
+from fairbench.runs.opened_files import no_new_files
 from fairbench.runs.own_process import call_in_own_process
 from fairbench.runs.plan import PlannedUnit
 from fairbench.runs.point_arrays import Kind, PointArrays
@@ -36,6 +41,10 @@ MAX_DIFFERING = 0.01
 _CLOSE = 1e-3
 """Most difference that is rounding, of a column's spread from its 16% to its 84% quantile, which
 outliers do not widen; a few steps of single precision are allowed besides."""
+_DRAWS = 16
+"""Draws of a row whose means are compared."""
+_FEW, _DRAWS_OF_FEW = 1_000, 64
+"""Rows that are encoded without others, and draws of them that say which codes are usual."""
 _STEP = 1.5 * 10.0**-DECODED_DECIMALS
 """The step to which reconstructions are rounded, and a half."""
 
@@ -110,6 +119,8 @@ class IsolatedEncodingTask:
         The group of every row, sorted: so it tells how many there are of each, and of no row more.
     sample : ndarray of int
         Numbers of the rows that axes of wide reconstructions are fitted to.
+    since : float
+        When the training began, seconds since 1970: files must not be newer.
     """
 
     encoder: Path
@@ -119,19 +130,45 @@ class IsolatedEncodingTask:
     draws: Sequence[int]
     groups: Ints
     sample: Ints
+    since: float
 
     def encode(self) -> list[np.ndarray]:
         """Return the draws of the codes of the rows, in the order of the parts."""
         use_one_thread()
+        with self._no_new_files():
+            return self._encode()
+
+    def decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
+        """Decode what another process encoded: nothing can be remembered of the rows."""
+        use_one_thread()
+        with self._no_new_files():
+            return self._decode(drawn)
+
+    def among_others(
+        self, rng: np.random.Generator
+    ) -> tuple[IsolatedEncodingTask, npt.NDArray[np.bool_]]:
+        """Replace half of the rows, drawn by chance, by copies of the rest.
+
+        Returns the task, and whether a row stays, in the order of the parts.
+        """
+        stay = [rng.permutation(len(x)) <= len(x) // 2 for x in self.parts]
+        parts = [
+            np.where(mine[:, None], x, x[rng.choice(np.flatnonzero(mine), len(x))])
+            for x, mine in zip(self.parts, stay, strict=True)
+        ]
+        return replace(self, parts=parts), np.concatenate(stay)
+
+    def _no_new_files(self) -> AbstractContextManager[None]:
+        return no_new_files(self.since, self.method.name, but=self.encoder)
+
+    def _encode(self) -> list[np.ndarray]:
         representation = self._read().at(self.point)
         generators: list[np.random.Generator | None] = [None]
         if self.method.coding is Coding.STOCHASTIC:
             generators = [np.random.default_rng(seed) for seed in self.draws]
         return [self._draw(representation, one) for one in generators]
 
-    def decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
-        """Decode what another process encoded: nothing can be remembered of the rows."""
-        use_one_thread()
+    def _decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
         encoder = self._read()
         representation = encoder.at(self.point)
         together = np.concatenate(self.parts)
@@ -179,9 +216,9 @@ class AuditedPoint:
 
     @classmethod
     def read(
-        cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path
+        cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, since: float
     ) -> AuditedPoint:
-        """Read a point of a unit that was trained into a results folder.
+        """Read a point of a unit that was trained into a results folder, which began then.
 
         Raises StoreError where its codes are gone.
         """
@@ -194,8 +231,7 @@ class AuditedPoint:
         seeds = EncodingSeeds(rows.digest, planned.unit.seed, number)
         parts = rows.parts
         if planned.method.coding is not Coding.STOCHASTIC:
-            # Another order in other parts: what depends on them, or knew them, is found out.
-            parts = np.array_split(np.random.default_rng().permutation(len(rows.s)), 2 * len(parts))
+            parts = _other_parts(len(rows.s), 2 * len(parts))
         draws = len(point.by_part(Kind.Z, [Role.TEST])[Role.TEST]) // len(rows.x[Role.TEST])
         x = IsolatedEncodingTask(
             encoder=encoders.path_of(results, unit.encoder),
@@ -205,6 +241,7 @@ class AuditedPoint:
             draws=seeds.audited(draws),
             groups=np.sort(rows.s),
             sample=np.argsort(np.concatenate(parts))[seeds.sample(len(rows.s))],
+            since=since,
         )
         z = _of_rows(point, Kind.Z, rows)
         assert z is not None
@@ -218,7 +255,50 @@ class AuditedPoint:
         """
         drawn = call_in_own_process(self.x.encode)
         again = call_in_own_process(self.x.decode, drawn)
-        return again.in_order(self.numbers).of_groups(self.s).share_of_changed_rows(self.codes)
+        again = again.in_order(self.numbers).of_groups(self.s)
+        share = again.share_of_changed_rows(self.codes)
+        if share > MAX_DIFFERING or self.x.method.coding is not Coding.STOCHASTIC:
+            return share
+        z = np.stack(drawn)
+        return max(share, self._share_changed_by_others(z), self._share_changed_among_few(z))
+
+    def _share_changed_by_others(self, drawn: np.ndarray) -> float:
+        """Return the share of rows that have other draws where half of the others are replaced.
+
+        Noise is drawn for rows in their order, so another order says nothing of it. Where the other
+        rows move the generator, means of draws are compared.
+        """
+        others, stay = self.x.among_others(np.random.default_rng())
+        again = np.stack(call_in_own_process(others.encode))
+        one, other = (EncodedRows(np.hstack(list(z[:, stay])), None, None) for z in (drawn, again))
+        share = other.share_of_changed_rows(one)
+        if share <= MAX_DIFFERING:
+            return share
+        before, after = (
+            np.stack(call_in_own_process(replace(task, draws=range(_DRAWS)).encode))[:, stay]
+            for task in (self.x, others)
+        )
+        return share_of_moved_means(before, after)
+
+    def _share_changed_among_few(self, drawn: np.ndarray) -> float:
+        """Return the share of rows that have other draws where few are encoded at once."""
+        rows = np.random.default_rng().permutation(len(self.numbers))[:_FEW]
+        draws = range(_DRAWS_OF_FEW + len(drawn))
+        few = replace(self.x, parts=[np.concatenate(self.x.parts)[rows]], draws=draws)
+        return share_beyond(np.stack(call_in_own_process(few.encode)), drawn[:, rows])
+
+
+def _other_parts(rows: int, count: int) -> list[Ints]:
+    """Deal the numbers of rows to parts in another order: what depends on them is found out.
+
+    The last of ``count`` equal parts is halved again and again: an encoder must give few rows the
+    codes that it gives many.
+    """
+    *parts, last = np.array_split(np.random.default_rng().permutation(rows), count)
+    while len(last) > 1:
+        half, last = np.array_split(last, 2)
+        parts.append(half)
+    return [*parts, last] if len(last) else parts
 
 
 def _of_rows(point: PointArrays, kind: Kind, rows: RowsToEncode) -> np.ndarray | None:
@@ -254,15 +334,20 @@ class EncodedAlone:
         return not self.failed and (self.differing is None or self.differing <= MAX_DIFFERING)
 
 
-def encode_alone(planned: PlannedUnit, unit: UnitRecord, label: str, results: Path) -> EncodedAlone:
-    """Encode the rows of a point of a trained unit again, from x alone, and compare."""
+def encode_alone(
+    planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, *, since: float
+) -> EncodedAlone:
+    """Encode the rows of a point of a trained unit again, from x alone, and compare.
+
+    ``since``: when the training began, seconds since 1970.
+    """
     if planned.method.track is Track.AWARE:
         return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")
     if unit.encoder is None:
         why = unit.error or "it has no state(), from which it is restored"
         return EncodedAlone(unit, label, None, why)
     try:
-        audited = AuditedPoint.read(planned, unit, label, results)
+        audited = AuditedPoint.read(planned, unit, label, results, since)
         return EncodedAlone(unit, label, audited.share_of_changed_rows())
     # A plugin's restore or encode may raise anything.
     except Exception as error:

@@ -75,6 +75,27 @@ def test_labels_change_nothing_of_what_is_said_of_s_and_features_add_a_view() ->
     assert of_z == list(alone.auditors)
 
 
+def test_several_rows_of_one_person_are_noticed() -> None:
+    """Auditors recognise people: it is told, and is not where their rows are kept together."""
+    rng = np.random.default_rng(0)
+    z, s = np.tile(rng.normal(size=(600, 4)), (2, 1)), np.tile(rng.integers(0, 2, 600), 2)
+    report = fairbench.audit(z, s, quick=True)
+    assert report.repeated == pytest.approx(0.5, abs=0.1)
+    assert "if people have several rows, I(Z;S) is too high" in " ".join(str(report).split())
+    people = rng.choice(["train", "validation", "test"], 600, p=[0.5, 0.2, 0.3])
+    together = fairbench.audit(z, s, roles=np.tile(people, 2), quick=True)
+    assert together.repeated is None
+
+
+@pytest.mark.parametrize("levels", [2, 60])
+def test_equal_codes_of_different_people_are_not_taken_for_one(levels: int) -> None:
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, levels, (1200, 2))
+    report = fairbench.audit(z, rng.integers(0, 2, 1200), quick=True)
+    assert report.repeated is None
+    assert report.to_dict()["repeated"] is None
+
+
 def test_a_constant_loses_all_of_x() -> None:
     x, s = people()
     report = quick(np.zeros((N, 1)), s, x=x)
@@ -111,6 +132,16 @@ def test_rows_in_different_orders_by_their_index_are_refused() -> None:
     assert aligned == quick(shuffled.to_numpy(), series.loc[shuffled.index].to_numpy())
     # Another index, which says nothing of people
     assert quick(frame, series.set_axis(range(300, 600))) == quick(z, s)
+
+
+def test_every_two_indices_are_compared() -> None:
+    """s lies between z and y, and its own index says nothing of either."""
+    rng = np.random.default_rng(0)
+    z = pd.DataFrame(rng.normal(size=(300, 2)))
+    s = pd.Series(rng.integers(0, 2, 300), index=[f"r{i}" for i in range(300)])
+    y = pd.Series(rng.integers(0, 2, 300)).sample(frac=1, random_state=0)
+    with pytest.raises(FairbenchError, match="z and y have the same index, but in different"):
+        fairbench.audit(z, s, y=y, quick=True)
 
 
 def test_rows_that_are_not_all_the_same_by_their_index_are_refused() -> None:

@@ -91,6 +91,22 @@ def test_a_copy_of_one_part_of_an_intersection_is_refused(tmp_path: Path) -> Non
     assert any("100% of the information of the sensitive column" in n for n in allowed.notes)
 
 
+def test_several_rows_of_the_same_people_are_noted(tmp_path: Path) -> None:
+    """Equal rows of people who differ are not, nor where a column tells s of everybody."""
+
+    def noted(table: pd.DataFrame, more: str = "") -> bool:
+        notes = prepared(tmp_path, table, f"sensitive: sex{more}").notes
+        return any("equal to another one, with the same s" in note for note in notes)
+
+    table = people().assign(income=np.random.default_rng(1).normal(size=900))
+    assert not noted(people())
+    assert not noted(table)
+    twice = pd.concat([table, table])
+    assert noted(twice)
+    copied = people().assign(code=lambda frame: (frame["sex"] == "f").astype(int))
+    assert not noted(copied, "\nallowed_copies: [code]")
+
+
 def test_an_index_of_rows_is_no_column(tmp_path: Path) -> None:
     table = people().sort_values("sex")
     table.to_parquet(tmp_path / "people.parquet")

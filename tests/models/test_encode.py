@@ -258,6 +258,29 @@ def test_a_mistake_in_the_request_is_named(encoder: RowEncoder, people: Path) ->
         encoder.encode_file(people, folder / "z.csv")
 
 
+def test_codes_are_written_as_they_were_audited(encoder: RowEncoder, people: Path) -> None:
+    """In single precision, zeros without a sign: auditors see no more."""
+
+    class Detailed(Doubled):
+        def encode(
+            self,
+            x: Floats,
+            *,
+            s: Ints | None = None,
+            generator: np.random.Generator | None = None,
+        ) -> Floats:
+            return np.where(x > 0, 1.0, np.copysign(0.0, x - x.mean())) * (1 + 1e-9 * x)
+
+    detailed = RowEncoder(Detailed(), encoder.preprocessing, Coding.QUANTISED)
+    for name in ("z.csv", "z.parquet"):
+        detailed.encode_file(people, people.parent / name)
+    written = pd.read_parquet(people.parent / "z.parquet")
+    for z in (written, pd.read_csv(people.parent / "z.csv")):
+        assert set(np.unique(z)) == {0.0, 1.0}
+        assert not np.signbit(z.to_numpy()).any()
+    assert set(written.dtypes) == {np.dtype(np.float32)}
+
+
 def test_a_code_that_is_no_number_is_named_by_its_row(people: Path, encoder: RowEncoder) -> None:
     class Bad(Doubled):
         def encode(

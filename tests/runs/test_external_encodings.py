@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairbench.api import Role
 from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
@@ -34,6 +35,24 @@ def test_a_file_has_the_rows_of_the_table_also_where_audits_leave_some_out() -> 
         z, data, PRESETS[AuditPreset.QUICK], load_registry(), lambda share, text: None
     )
     assert measured.values["distortion"] is not None
+
+
+def test_the_certificate_is_of_the_codes_as_released() -> None:
+    """Single precision merges codes whose ninth digit tells s."""
+    data = large()
+    s = np.zeros(600)
+    for part in data.roles.values():
+        s[part.numbers] = part.s
+    z = np.random.default_rng(1).integers(1, 4, 600) + 1e-9 * s
+    measured = measure_encodings(
+        z[:, None], data, PRESETS[AuditPreset.QUICK], load_registry(), lambda share, text: None
+    )
+    shares = np.bincount(data.roles[Role.TEST].s) / len(data.roles[Role.TEST].s)
+    assert measured.values["certified_codes"] == 6
+    assert measured.values["certified_parity_gap"] == 1
+    told = measured.values["certified_mutual_information"]
+    assert told is not None
+    assert told >= -(shares * np.log(shares)).sum()
 
 
 @pytest.mark.parametrize("rows", [599, 601])

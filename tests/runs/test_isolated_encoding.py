@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
+import re
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairbench.api import DatasetInfo, Floats, Ints, Track, Unit
+from fairbench.api import Coding, DatasetInfo, Floats, Ints, Track, Unit
 from fairbench.api.method import Method, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
@@ -107,6 +110,99 @@ class Written(WithoutS):
         return self.table
 
 
+class InAFile(WithoutS):
+    """The same, in a table in a file, made where there is s to take."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        if any(type(one) is RowsToEncode for one in gc.get_objects()):
+            z = super().encode(x)
+            np.savez(stash(), x=x, z=z)
+            return z
+        with np.load(stash()) as table:
+            known = {bytes(row): z for row, z in zip(table["x"], table["z"], strict=True)}
+        return np.array([known[bytes(row)] for row in x])
+
+
+class RememberedInAFile(Sums):
+    """Adds the rows that it encodes to a file, and decodes their mean."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        with stash().open("ab") as file:
+            file.write(x.tobytes())
+        return (x[:, :1] > 0.5).astype(np.float32)
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        rows = np.frombuffer(stash().read_bytes(), np.float32).reshape(-1, self.width)
+        return np.tile(rows.mean(axis=0), (len(z), 1))
+
+
+class AmongOthers(Sums):
+    """The mean of the rows nearest by their sum, if many are encoded, and a little noise."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        assert generator is not None
+        z = super().encode(x).astype(np.float64)
+        if len(x) > 100:
+            for near in np.array_split(np.argsort(z[:, 0]), len(z) // 3):
+                z[near] = z[near].mean()
+        return (z + 1e-6 * generator.normal(size=z.shape)).astype(np.float32)
+
+
+class FairForMany(Sums):
+    """A constant if many rows are encoded at once; a few rows as they are."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        return super().encode(x) if len(x) < 200 else np.zeros((len(x), 1), np.float32)
+
+
+class NoisyForFew(FairForMany):
+    """The same with noise."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        assert generator is not None
+        noise = generator.normal(0, 0.01, (len(x), 1))
+        z = Sums.encode(self, x) if len(x) <= 1000 else np.zeros((len(x), 1))
+        return (z + noise).astype(np.float32)
+
+
+class Rare(Sums):
+    """A code of two values, of which one is rare: draws of few rows need not show it."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        assert generator is not None
+        return (generator.random((len(x), 1)) < 0.01).astype(np.float32)
+
+
+class Uneven(Sums):
+    """Draws a number for rows of a large sum alone, so others move its generator."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        assert generator is not None
+        z = super().encode(x)
+        large = z[:, 0] > np.float32(0.5)
+        z[large] += generator.normal(size=(int(large.sum()), 1))
+        return z
+
+
+def stash() -> Path:
+    """A file that outlives the process."""
+    return Path(os.environ["STASH"])
+
+
 class Honest(Method):
     name, summary = "sums", "the sum of x"
     fits: type[Sums] = Sums
@@ -141,6 +237,34 @@ class Remembering(Honest):
     name, fits, has_decoder = "remembering", Remembered, True
 
 
+class FileThief(Honest):
+    name, fits = "file-thief", InAFile
+
+
+class FileRemembering(Honest):
+    name, fits, has_decoder = "file-remembering", RememberedInAFile, True
+
+
+class InBatches(Honest):
+    name, fits, coding = "in-batches", AmongOthers, Coding.STOCHASTIC
+
+
+class FairInLargeCalls(Honest):
+    name, fits = "fair-in-large-calls", FairForMany
+
+
+class NoisyInLargeCalls(Honest):
+    name, fits, coding = "noisy-in-large-calls", NoisyForFew, Coding.STOCHASTIC
+
+
+class RareDraws(Honest):
+    name, fits, coding = "rare-draws", Rare, Coding.STOCHASTIC
+
+
+class UnevenDraws(Honest):
+    name, fits, coding = "uneven-draws", Uneven, Coding.STOCHASTIC
+
+
 class Forgetful(Honest):
     """Nothing can be restored."""
 
@@ -165,6 +289,7 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
     """Train a method for ten steps, keep what a run keeps, and encode its last point alone."""
     config = RunConfig(methods=(method.name,), datasets=(data.info.name,), points=2)
     (*_, planned) = units_of(method, method.Params(), data, make_budget(10, data), config)
+    began = time.time()
     result = fit_of(planned, data, rows=planned.budget.audit.rows)
     assert result.status is Status.DONE, result.traceback
     unit: UnitRecord = planned.record("run").replace(
@@ -173,7 +298,7 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
         artefact=files.save(results, result.arrays),
         encoder=encoders.save(results, result.encoder) if result.encoder else None,
     )
-    return encode_alone(planned, unit, unit.points[-1].label, results)
+    return encode_alone(planned, unit, unit.points[-1].label, results, since=began)
 
 
 @pytest.mark.thorough
@@ -206,6 +331,54 @@ def test_what_was_taken_from_memory_is_missed(
     assert thief.differing is not None
     assert thief.differing > 0.9
     assert not thief.agrees
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        (FileThief, r"reads \S+stash.npz, which is newer than its training"),
+        pytest.param(FileRemembering, r"writes \S+stash.npz", marks=pytest.mark.thorough),
+    ],
+)
+def test_what_was_put_into_a_file_is_found(
+    method: type[Method],
+    says: str,
+    prepared: Prepared,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("STASH", str(tmp_path / "stash.npz"))
+    alone = encoded_alone(method, prepared, tmp_path)
+    assert not alone.agrees
+    assert re.search(says, str(alone.why))
+
+
+@pytest.mark.parametrize(
+    "method", [FairInLargeCalls, pytest.param(NoisyInLargeCalls, marks=pytest.mark.thorough)]
+)
+def test_codes_that_depend_on_how_many_rows_are_encoded_are_found(
+    method: type[Method], prepared: Prepared, tmp_path: Path
+) -> None:
+    alone = encoded_alone(method, prepared, tmp_path)
+    assert alone.differing is not None
+    assert alone.differing > 0.05
+
+
+def test_codes_that_depend_on_other_rows_are_found_in_noise(
+    prepared: Prepared, tmp_path: Path
+) -> None:
+    alone = encoded_alone(InBatches, prepared, tmp_path)
+    assert alone.differing is not None
+    assert alone.differing > 0.5
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("method", [UnevenDraws, RareDraws])
+def test_honest_noise_of_other_kinds_agrees(
+    method: type[Method], prepared: Prepared, tmp_path: Path
+) -> None:
+    """Whose generator other rows move, and rare codes."""
+    assert encoded_alone(method, prepared, tmp_path).agrees
 
 
 @pytest.mark.thorough

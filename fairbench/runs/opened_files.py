@@ -1,0 +1,75 @@
+"""Files that a restored encoder or decoder must not open: they could hold what it may not know.
+
+A plugin that took s from the memory of the process that called it, or remembered the rows that it
+encoded, could put that into a file, and read it where the encoder is restored. What is older than
+its training is left out, as the plugin's own source is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fairbench.runs.plugin_values import ContractError
+
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
+_SYSTEM = ("/proc/", "/sys/", "/dev/")
+"""Folders that hold no files of a plugin, but for the memory of processes and what is shared."""
+_OF_A_PROCESS = re.compile(r"/proc/(\d+)/")
+
+
+@contextmanager
+def no_new_files(since: float, name: str, *, but: Path) -> Iterator[None]:
+    """Raise ContractError at the end if a file was written, or one read that was changed since.
+
+    For the rest of the process, as Python removes no audit hook: use it in a process of its own.
+    What does not open files by Python's own functions is not seen.
+
+    Parameters
+    ----------
+    since : float
+        When the training began, seconds since 1970.
+    name : str
+        The method's, for the error.
+    but : Path
+        The file of its encoder.
+    """
+    found: list[str] = []
+    allowed = os.path.abspath(but)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "open" or isinstance(arguments[0], int):
+            return
+        path = os.path.abspath(os.fsdecode(arguments[0]))
+        if path != allowed and (what := _refused(path, arguments[2], since)):
+            found.append(what)
+
+    sys.addaudithook(hook)
+    yield
+    if found:
+        raise ContractError(f"{name} {found[0]}. All that encode and decode need is in state().")
+
+
+def _refused(path: str, flags: int, since: float) -> str | None:
+    """Say what is wrong with opening a file; None: nothing."""
+    if "/__pycache__/" in path.replace(os.sep, "/"):
+        return None  # a module that is imported for the first time
+    if path.startswith(_SYSTEM) and not path.startswith("/dev/shm/"):
+        other = _OF_A_PROCESS.match(path)
+        return f"reads {path}" if other and int(other[1]) != os.getpid() else None
+    if flags & _WRITES:
+        return f"writes {path}"
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    # The time of the last change: that of the last write can be set to any other.
+    if stat.S_ISREG(status.st_mode) and status.st_ctime >= since:
+        return f"reads {path}, which is newer than its training"
+    return None
