@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _WIDTH = None if sys.stdout.isatty() else 120
 """Characters per line in files and pipes; a terminal has a width of its own."""
-out = Console(highlight=False, soft_wrap=True, width=_WIDTH)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, emoji=False, soft_wrap=True, width=_WIDTH)
+err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def warn_simulated(names: Sequence[str]) -> None:

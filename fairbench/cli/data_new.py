@@ -119,7 +119,8 @@ def _new_card(
         options = replace(options, name=f"my-{slug(card.stem)}")
     _check_name(options.name or slug(card.stem), registry)
     separator, header = sniff(table, _named(options))
-    frame = read_table(table, separator=separator, header=header)
+    unused = set(options.drop or ())
+    frame = read_table(table, separator=separator, header=header, unused=unused.__contains__)
     frame = frame.rename(columns=respelt(frame.columns, _named(options)))
     options = replace(options, decimal=_decimal(frame, options.categories))
     if options.sensitive is None or options.labels is None:
@@ -179,6 +180,12 @@ def _contents(
         bins[column] = split_names(cuts)
         if not bins[column] or not all(is_number(cut) for cut in bins[column]):
             raise ConfigError(f"--bins {text!r} gives no numbers.", "As in --bins age:25,45")
+        if guess_kind(frame[column].dropna(), options.decimal) is not ColumnKind.NUMBER:
+            raise ConfigError(
+                f"--bins {text}: the column {column!r} holds no numbers.",
+                "Leave out --bins: each of its values is a group, and groups: in the card merges "
+                "some.",
+            )
         if sorted({float(cut) for cut in bins[column]}) != [float(cut) for cut in bins[column]]:
             raise ConfigError(f"--bins {text!r}: cuts must increase.", "As in --bins age:25,45")
     sensitive = options.sensitive or ()
@@ -208,9 +215,11 @@ def _contents(
     for option, columns in (("--drop", drop), ("--category", options.categories)):
         for column in columns:
             _known(option, column, frame)
+    # What is dropped may be of a type that was not read.
+    held = frame.drop(columns=[column for column in drop if frame[column].isna().all()])
     drop |= {
         c: why
-        for c, why in useless(frame, options.decimal).items()
+        for c, why in useless(held, options.decimal).items()
         if c not in taken and c not in options.categories and not drop.get(c)
     }
     if (index := index_column(frame)) and index not in taken:

@@ -85,6 +85,7 @@ def test_new_never_asks_without_a_terminal_and_never_overwrites(
         (["--label", "income:higher"], "Did you mean 'high'"),
         (["--label", "score:>high"], "'high' is no number"),
         (["--label", "town:>3"], "'town' holds no numbers"),
+        (["--sensitive", "town", "--bins", "town:3"], "'town' holds no numbers"),
         (["--drop", "jobb"], "Did you mean 'job'"),
         (["--sensitive", "age", "--bins", "age:65,40"], "cuts must increase"),
         (["--bins", "age:40"], "--sensitive sex,age"),
@@ -340,3 +341,17 @@ def test_characters_that_yaml_does_not_take_end_in_a_card_that_can_be_read(
     assert made.returncode == 0, made.stderr
     checked = fairbench_here("data", "check", "people.yaml")
     assert checked.returncode == 0, checked.stderr
+
+
+def test_a_column_that_is_dropped_may_hold_anything(fairbench_here: Call, tmp_path: Path) -> None:
+    frame = people().assign(stay=lambda t: pd.to_timedelta(t["age"], unit="D"), tags=None)
+    frame["tags"] = [["a", "b"]] * len(frame)
+    frame.to_parquet(tmp_path / "people.parquet")
+    words = ("data", "new", "people.parquet", "--sensitive", "sex", "--label", "income:high")
+    told = fairbench_here(*words, "--drop", "tags")
+    assert told.returncode == 2
+    assert "'stay' holds durations" in told.stderr
+    assert "--drop" in told.stderr
+    made = fairbench_here(*words, "--drop", "tags,stay")
+    assert made.returncode == 0, made.stderr
+    assert "Left out of X: tags" not in made.stdout
