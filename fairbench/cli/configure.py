@@ -62,6 +62,11 @@ def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:
             f"Give it as --config {file}.",
         )
     label = config.label or _label(file, content.pop("label", None))
+    if not content:
+        raise ConfigError(
+            f"--params {file} holds no hyperparameters.",
+            "Write some, or leave out --params for the defaults.",
+        )
     for name, values in _by_method(file, content, config, registry).items():
         merged[registry.methods.resolve(name)] = values
     return config.model_copy(update={"params": merged, "label": label})

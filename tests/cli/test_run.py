@@ -339,6 +339,16 @@ def test_labels_are_short_names(fairbench_here: Call, tmp_path: Path) -> None:
         assert "is no label" in told.stderr
 
 
+@pytest.mark.parametrize("text", ["", "label: heavy\n"])
+def test_a_file_without_hyperparameters_is_a_mistake(
+    fairbench_here: Call, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "p.yaml").write_text(text)
+    told = fairbench_here(*RUN, "--methods", "sofair", "--dry-run", "--params", "p.yaml")
+    assert told.returncode == 2
+    assert "--params p.yaml holds no hyperparameters" in told.stderr
+
+
 def test_no_row_with_hyperparameters_of_its_own_is_called_default(
     fairbench_here: Call, tmp_path: Path
 ) -> None:

@@ -351,6 +351,11 @@ def test_a_bad_table_ends_in_one_message_and_exit_code_2(
         (CARD.replace("sensitive", "sensitve"), UnknownNameError, "'sensitive'"),
         (CARD.replace("positive", "postive"), UnknownNameError, "'positive'"),
         (
+            "file: people.csv\nsensitive: sex\nlabels: []\n",
+            DataError,
+            "labels: at least 1 is needed",
+        ),
+        (
             CARD.replace("sensitive", "sensitve").replace("positive", "postive"),
             DataError,
             "'postive': Did you mean 'positive'",
