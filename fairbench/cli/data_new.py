@@ -36,7 +36,7 @@ from fairbench.data.column_values import (
     texts,
 )
 from fairbench.data.csv_files import index_column, sniff, why_unnamed
-from fairbench.data.tables import read_table, respelt
+from fairbench.data.tables import read_table, rejoined, respelt
 from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
 from fairbench.files import write_file
 from fairbench.registry import Registry
@@ -122,6 +122,7 @@ def _new_card(
     unused = set(options.drop or ())
     frame = read_table(table, separator=separator, header=header, unused=unused.__contains__)
     frame = frame.rename(columns=respelt(frame.columns, _named(options)))
+    options = _rejoined(options, [str(name) for name in frame.columns])
     options = replace(options, decimal=_decimal(frame, options.categories))
     if options.sensitive is None or options.labels is None:
         options = ask_missing(frame, options, table)
@@ -151,6 +152,16 @@ def _named(options: CardOptions) -> set[str]:
     heads = {text[:end] for text in with_value for end, mark in enumerate(text) if mark == ":"}
     columns = [*(options.sensitive or ()), *(options.drop or ()), *options.categories]
     return heads | {*with_value, *columns}
+
+
+def _rejoined(options: CardOptions, known: list[str]) -> CardOptions:
+    """Return options in which columns with commas in their names are whole."""
+    return replace(
+        options,
+        sensitive=options.sensitive and rejoined(options.sensitive, known),
+        drop=options.drop and rejoined(options.drop, known),
+        categories=rejoined(options.categories, known),
+    )
 
 
 def _decimal(frame: pd.DataFrame, categories: Collection[str]) -> Decimal:

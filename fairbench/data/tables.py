@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairbench.config import split_names
 from fairbench.data.column_values import texts
 from fairbench.data.csv_files import MISSING, csv_frames, names_in, stripped
 from fairbench.errors import DataError
@@ -64,14 +65,31 @@ def read_table(
 
 
 def respelt(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
-    """Return names that are wanted in another Unicode form, each with the wanted spelling.
+    """Return names that are wanted in another spelling, each with the wanted one.
 
-    macOS writes an accent as a character of its own where keyboards give one character for both.
+    macOS writes an accent as a character of its own where keyboards give one character for both,
+    and names of Parquet may have blanks around them, which those of CSV lose.
     """
     names, wanted = set(names), set(wanted)
-    by_form = {unicodedata.normalize("NFC", name): name for name in names - wanted}
-    forms = {name: unicodedata.normalize("NFC", name) for name in wanted - names}
+    by_form = {_form(name): name for name in names - wanted}
+    forms = {name: _form(name) for name in wanted - names}
     return {by_form[form]: name for name, form in forms.items() if form in by_form}
+
+
+def _form(name: str) -> str:
+    return unicodedata.normalize("NFC", name).strip()
+
+
+def rejoined(names: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """Return names that were split at commas, those of ``known`` with commas of their own whole."""
+    whole = {split_names(name): name for name in known if "," in name}
+    found, rest = list[str](), tuple(names)
+    while rest:
+        ends = range(1, 1 if rest[0] in known else len(rest) + 1)
+        end = max((end for end in ends if rest[:end] in whole), default=1)
+        found.append(whole.get(rest[:end], rest[0]))
+        rest = rest[end:]
+    return tuple(found)
 
 
 class TableStream:

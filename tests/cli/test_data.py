@@ -343,6 +343,19 @@ def test_characters_that_yaml_does_not_take_end_in_a_card_that_can_be_read(
     assert checked.returncode == 0, checked.stderr
 
 
+def test_columns_may_have_commas_in_their_names(fairbench_here: Call, tmp_path: Path) -> None:
+    names = {"sex": "sex, at birth", "job": "job,town", "income": "income, EUR"}
+    frame = people().rename(columns=names).assign(id=lambda t: t.index)
+    frame.rename(columns={"id": "id, old"}).to_csv(tmp_path / "people.csv", index=False)
+    words = ("--sensitive", "sex, at birth", "--label", "income, EUR:high")
+    made = fairbench_here("data", "new", "people.csv", *words, "--drop", "id, old,job,town")
+    assert made.returncode == 0, made.stderr
+    card = (tmp_path / "people.yaml").read_text()
+    assert all(name in card.partition("\ndrop:")[2] for name in ("id, old", "job,town"))
+    told = fairbench_here("data", "new", "people.csv", *words, "--drop", "job,score", "--force")
+    assert "no column 'job'" in told.stderr
+
+
 def test_a_column_that_is_dropped_may_hold_anything(fairbench_here: Call, tmp_path: Path) -> None:
     frame = people().assign(stay=lambda t: pd.to_timedelta(t["age"], unit="D"), tags=None)
     frame["tags"] = [["a", "b"]] * len(frame)

@@ -16,6 +16,7 @@ import pytest
 
 from fairbench.api import Coding, Floats, Ints, Role
 from fairbench.api.method import Representation
+from fairbench.config import split_names
 from fairbench.data.prepared import Prepared
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.unknown import Unknown
@@ -256,6 +257,14 @@ def test_a_mistake_in_the_request_is_named(encoder: RowEncoder, people: Path) ->
     renamed.rename(columns={"noise": "nose"}).to_csv(people, index=False)
     with pytest.raises(DataError, match=r"no column 'noise', which the encoder takes"):
         encoder.encode_file(people, folder / "z.csv")
+
+
+def test_a_kept_column_may_have_a_comma_in_its_name(encoder: RowEncoder, people: Path) -> None:
+    named = pd.read_csv(people).rename(columns={"id": "id, old"})
+    named.to_csv(people, index=False)
+    target = people.parent / "z.csv"
+    encoder.encode_file(people, target, keep=split_names("id, old"))
+    assert list(pd.read_csv(target).columns)[-1] == "id, old"
 
 
 def test_a_code_that_is_no_number_is_named_by_its_row(people: Path, encoder: RowEncoder) -> None:
