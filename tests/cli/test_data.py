@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -314,6 +315,16 @@ def test_check_names_groups_with_few_rows(fairbench_here: Call, tmp_path: Path) 
     assert "groups with fewer than 30 rows in a role: x (auditor-train 12, test 20)" in told.stderr
     people().to_csv(tmp_path / "people.csv", index=False)
     assert "fewer than 30" not in fairbench_here("data", "check", "people.yaml").stderr
+
+
+def test_check_names_classes_of_labels_with_few_rows(fairbench_here: Call, tmp_path: Path) -> None:
+    """Nobody can predict one row: A_y is then that of a constant, nearly 1."""
+    frame = people().assign(income=lambda t: np.where(t.index > 0, "low", "high"))
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "people.yaml").write_text(CARD)
+    told = fairbench_here("data", "check", "people.yaml")
+    assert told.returncode == 0
+    assert "fewer than 30 rows of a class in a role: class 1 of income (aud" in told.stderr
 
 
 def test_an_export_never_replaces_the_table_that_it_is_of(
