@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -34,8 +35,9 @@ MAX_LABEL_LENGTH = 40
 
 NOT_IN_LABEL = r"[^\w .+-]"
 """Pattern of a character that no label contains."""
-LABEL = r"^[\w.+-][\w .+-]*$"
-"""Pattern of a whole label."""
+
+NO_LABEL = "default"
+"""What tables show in place of a label where all hyperparameters are the defaults."""
 
 
 class Device(enum.StrEnum):
@@ -95,6 +97,18 @@ def parse_duration(text: str) -> float:
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
+def check_label(text: str) -> str:
+    """Return a label as it is; ValueError if it is none, or means the default hyperparameters."""
+    if text == NO_LABEL:
+        raise ValueError(f"{text!r} is the name of default hyperparameters, and no label")
+    if not text or text[0].isspace() or re.search(NOT_IN_LABEL, text) or text[MAX_LABEL_LENGTH:]:
+        raise ValueError(
+            f"{text!r} is no label: at most {MAX_LABEL_LENGTH} letters, digits, spaces, and the "
+            "signs . - + _"
+        )
+    return text
+
+
 def split_names(text: str) -> tuple[str, ...]:
     """``a, b`` to ``("a", "b")``."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
@@ -104,6 +118,9 @@ Seconds = Annotated[
     float, BeforeValidator(lambda v: parse_duration(v) if isinstance(v, str) else v)
 ]
 """Seconds, or text such as 90s, 30m or 2h."""
+
+Label = Annotated[str, AfterValidator(check_label)]
+"""Name of the rows with some hyperparameters."""
 
 Names = Annotated[
     tuple[str, ...], BeforeValidator(lambda v: split_names(v) if isinstance(v, str) else v)
@@ -211,7 +228,7 @@ class RunConfig(ExecutorConfig):
     budget: BudgetName = "full"
     points: int | None = Field(None, ge=2)
     params: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
-    label: str | None = Field(None, max_length=MAX_LABEL_LENGTH, pattern=LABEL)
+    label: Label | None = None
     results: Path = DEFAULT_RESULTS
     store: str | None = None
     device: Device = Device.AUTO

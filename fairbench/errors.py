@@ -184,6 +184,7 @@ _REASONS = {
     "missing": "it is missing",
     "extra_forbidden": "it is not known",
     "string_too_short": "it is empty",
+    "too_short": "at least {min_length} is needed",
     "string_too_long": "at most {max_length} characters are allowed",
     "string_pattern_mismatch": "it has characters that are not allowed",
     "literal_error": "it is none of {expected}",

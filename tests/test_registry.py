@@ -64,6 +64,10 @@ def test_a_broken_plugin_is_reported_and_the_rest_go_on(monkeypatch: pytest.Monk
         ("@hookimpl\ndef register_methods(): pass", "does it return a list?"),
         ("@hookimpl\ndef register_methods(): return Method", "Return a list: [Method]"),
         ("@hookimpl\ndef register_methods(): return 3", "Return a list: [3]"),
+        (
+            "@hookimpl\ndef register_method(): return []",
+            "There is no hook register_method. Did you mean 'register_methods'",
+        ),
     ],
 )
 def test_a_plugin_that_registers_nothing_or_no_list_is_told_and_asked_after(

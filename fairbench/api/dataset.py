@@ -71,6 +71,8 @@ class Table:
         Rows of another domain: no method, auditor or classifier of the others is fitted on them.
     decimal : str
         Sign before the decimals of numbers in the file, ``.`` or ``,``; new rows have it too.
+    missing_values : tuple of str
+        Cells of new rows that count as missing, besides empty ones, as they did in the file.
     """
 
     x: pd.DataFrame
@@ -85,6 +87,7 @@ class Table:
     domains: Mapping[str, npt.NDArray[np.str_]] = field(default_factory=dict)
     target: npt.NDArray[np.bool_] | None = None
     decimal: Literal[".", ","] = "."
+    missing_values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

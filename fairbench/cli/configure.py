@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from pydantic import BaseModel
 
-from fairbench.config import LABEL, MAX_LABEL_LENGTH, NOT_IN_LABEL, RunConfig, split_names
+from fairbench.config import MAX_LABEL_LENGTH, NOT_IN_LABEL, RunConfig, check_label, split_names
 from fairbench.errors import ConfigError
 from fairbench.files.yaml_mapping import read_yaml
 
@@ -62,6 +62,11 @@ def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:
             f"Give it as --config {file}.",
         )
     label = config.label or _label(file, content.pop("label", None))
+    if not content:
+        raise ConfigError(
+            f"--params {file} holds no hyperparameters.",
+            "Write some, or leave out --params for the defaults.",
+        )
     for name, values in _by_method(file, content, config, registry).items():
         merged[registry.methods.resolve(name)] = values
     return config.model_copy(update={"params": merged, "label": label})
@@ -69,17 +74,13 @@ def with_params(file: Path, config: RunConfig, registry: Registry) -> RunConfig:
 
 def _label(file: Path, given: object) -> str:
     if given is None:
-        return re.sub(NOT_IN_LABEL, "-", file.stem)[:MAX_LABEL_LENGTH]
-    if (
-        not isinstance(given, str)
-        or not re.fullmatch(LABEL, given)
-        or len(given) > MAX_LABEL_LENGTH
-    ):
-        raise ConfigError(
-            f"--params {file}: {given!r} is no label.",
-            f"At most {MAX_LABEL_LENGTH} letters, digits, spaces, and the signs . - + _",
-        )
-    return given
+        given = re.sub(NOT_IN_LABEL, "-", file.stem)[:MAX_LABEL_LENGTH]
+    if not isinstance(given, str):
+        raise ConfigError(f"--params {file}: {given!r} is no label.", "Write a name: label: heavy")
+    try:
+        return check_label(given)
+    except ValueError as error:
+        raise ConfigError(f"--params {file}: {error}.", "Name it otherwise: --label NAME") from None
 
 
 def _by_method(

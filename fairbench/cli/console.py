@@ -18,7 +18,7 @@ from rich.text import Text
 from fairbench.errors import ConfigError
 from fairbench.files import is_writable
 from fairbench.metrics.rows import DEFAULT, named
-from fairbench.report.format import format_cell, format_interval
+from fairbench.report.format import format_cell, format_interval, settings_of
 from fairbench.report.headings import NOT_REPLICATED, SHIFT, TERMINAL, headed
 from fairbench.report.verdicts import describe_intervals, describe_tests
 from fairbench.stats.intervals import MIN_P
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _WIDTH = None if sys.stdout.isatty() else 120
 """Characters per line in files and pipes; a terminal has a width of its own."""
-out = Console(highlight=False, soft_wrap=True, width=_WIDTH)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, emoji=False, soft_wrap=True, width=_WIDTH)
+err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 def warn_simulated(names: Sequence[str]) -> None:
@@ -99,14 +99,14 @@ def show_leaderboard(
     """Print a leaderboard, one table per track, budget and audit; rows of ``own`` have a star."""
 
     def cell(row: LeaderboardRow, column: str) -> str:
-        text = _leaderboard_cell(row, column)
+        text = settings[row.variant] if column == "params" else _leaderboard_cell(row, column)
         return f"{text} *" if column == "method" and row.variant in own else text
 
     groups: dict[RankingGroup, list[LeaderboardRow]] = defaultdict(list)
     for row in rows:
         groups[row.group].append(row)
     for group, members in groups.items():
-        ranked_by = members[0].ranked_by
+        settings, ranked_by = settings_of(members), members[0].ranked_by
         table = Table(
             title=group_heading(title, group),
             title_justify="left",
@@ -203,8 +203,6 @@ def group_heading(title: str, group: RankingGroup) -> str:
 
 
 def _leaderboard_cell(row: LeaderboardRow, column: str) -> str:
-    if column == "params":
-        return row.settings
     value = row.value(column)
     if row.no_point_within_limit(column):
         return "none"

@@ -12,10 +12,17 @@ import typer
 
 from fairbench.api import Ints, Role
 from fairbench.api.dataset import Dataset
-from fairbench.cli.console import out, show_columns, show_notes, show_table, warn_simulated
+from fairbench.cli.console import (
+    out,
+    show_columns,
+    show_notes,
+    show_table,
+    spinner,
+    warn_simulated,
+)
 from fairbench.cli.options import DataRoot, DatasetName, complete_datasets
 from fairbench.cli.plugins import load_plugins
-from fairbench.data.checks import note_few_rows, note_rare_groups
+from fairbench.data.checks import note_few_rows, note_rare_classes, note_rare_groups
 from fairbench.data.files import cache_folder, find_files, name_files, say_origin
 from fairbench.data.files import data_root as find_data_root
 from fairbench.data.loading import load_dataset
@@ -113,7 +120,15 @@ def load_warning(dataset: type[Dataset], root: Path | None) -> Prepared:
     if data.source == "simulated":
         warn_simulated([dataset.name])
     roles = {role: rows.s for role, rows in data.roles.items()}
-    found = (note_rare_groups(data.info.groups, roles), note_few_rows(len(roles[Role.VALIDATION])))
+    tasks = {
+        task: {role: {**rows.y, **rows.transfer}[task] for role, rows in data.roles.items()}
+        for task in (*data.roles[Role.TEST].y, *data.roles[Role.TEST].transfer)
+    }
+    found = (
+        note_rare_groups(data.info.groups, roles),
+        note_rare_classes(tasks),
+        note_few_rows(len(roles[Role.VALIDATION])),
+    )
     show_notes(data.info.name, (*data.notes, *(note for note in found if note is not None)))
     return data
 
@@ -182,9 +197,10 @@ def _describe_information(data: Prepared) -> None:
     # Not the first rows: tables are often sorted.
     fit, held = (_sample(len(part.s), rows) for part in (train, test))
     x, s = train.x[fit], train.s[fit]
-    classify = fit_boosted_trees(x, s, classes=classes, config=AuditConfig(), seed=0)
-    prior = np.bincount(s, minlength=classes) / len(s)
-    nats = information(mix_in_prior(classify(test.x[held]), prior), test.s[held])
+    with spinner("estimating I(X;S)"):
+        classify = fit_boosted_trees(x, s, classes=classes, config=AuditConfig(), seed=0)
+        prior = np.bincount(s, minlength=classes) / len(s)
+        nats = information(mix_in_prior(classify(test.x[held]), prior), test.s[held])
     share = nats / entropy(test.s[held])
     out.print(
         f"\nI(X;S) = {nats:.3f} nats, {share:.0%} of H(S): a lower bound, by boosted trees "

@@ -36,7 +36,7 @@ from fairbench.data.column_values import (
     texts,
 )
 from fairbench.data.csv_files import index_column, sniff, why_unnamed
-from fairbench.data.tables import read_table, respelt
+from fairbench.data.tables import read_table, rejoined, respelt
 from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
 from fairbench.files import write_file
 from fairbench.registry import Registry
@@ -119,8 +119,10 @@ def _new_card(
         options = replace(options, name=f"my-{slug(card.stem)}")
     _check_name(options.name or slug(card.stem), registry)
     separator, header = sniff(table, _named(options))
-    frame = read_table(table, separator=separator, header=header)
+    unused = set(options.drop or ())
+    frame = read_table(table, separator=separator, header=header, unused=unused.__contains__)
     frame = frame.rename(columns=respelt(frame.columns, _named(options)))
+    options = _rejoined(options, [str(name) for name in frame.columns])
     options = replace(options, decimal=_decimal(frame, options.categories))
     if options.sensitive is None or options.labels is None:
         options = ask_missing(frame, options, table)
@@ -152,6 +154,16 @@ def _named(options: CardOptions) -> set[str]:
     return heads | {*with_value, *columns}
 
 
+def _rejoined(options: CardOptions, known: list[str]) -> CardOptions:
+    """Return options in which columns with commas in their names are whole."""
+    return replace(
+        options,
+        sensitive=options.sensitive and rejoined(options.sensitive, known),
+        drop=options.drop and rejoined(options.drop, known),
+        categories=rejoined(options.categories, known),
+    )
+
+
 def _decimal(frame: pd.DataFrame, categories: Collection[str]) -> Decimal:
     """Guess the sign before the decimals of a table's numbers."""
     columns = [frame[name] for name in frame.columns if name not in categories]
@@ -179,6 +191,12 @@ def _contents(
         bins[column] = split_names(cuts)
         if not bins[column] or not all(is_number(cut) for cut in bins[column]):
             raise ConfigError(f"--bins {text!r} gives no numbers.", "As in --bins age:25,45")
+        if guess_kind(frame[column].dropna(), options.decimal) is not ColumnKind.NUMBER:
+            raise ConfigError(
+                f"--bins {text}: the column {column!r} holds no numbers.",
+                "Leave out --bins: each of its values is a group, and groups: in the card merges "
+                "some.",
+            )
         if sorted({float(cut) for cut in bins[column]}) != [float(cut) for cut in bins[column]]:
             raise ConfigError(f"--bins {text!r}: cuts must increase.", "As in --bins age:25,45")
     sensitive = options.sensitive or ()
@@ -208,9 +226,11 @@ def _contents(
     for option, columns in (("--drop", drop), ("--category", options.categories)):
         for column in columns:
             _known(option, column, frame)
+    # What is dropped may be of a type that was not read.
+    held = frame.drop(columns=[column for column in drop if frame[column].isna().all()])
     drop |= {
         c: why
-        for c, why in useless(frame, options.decimal).items()
+        for c, why in useless(held, options.decimal).items()
         if c not in taken and c not in options.categories and not drop.get(c)
     }
     if (index := index_column(frame)) and index not in taken:

@@ -25,6 +25,7 @@ from fairbench.data.column_values import (
     parse,
     texts,
 )
+from fairbench.data.tables import rejoined
 from fairbench.errors import ConfigError, nearest
 
 if TYPE_CHECKING:
@@ -170,14 +171,16 @@ def _likely(names: tuple[str, ...], frame: pd.DataFrame, otherwise: str) -> str:
 def _ask_columns(
     question: str, guess: str, frame: pd.DataFrame, *, needed: bool = False
 ) -> tuple[str, ...]:
+    known = [str(name) for name in frame.columns]
+
     def valid(text: str) -> bool:
-        unknown = [c for c in split_names(text) if c not in frame.columns]
+        unknown = [c for c in rejoined(split_names(text), known) if c not in known]
         if unknown:
-            hint = nearest(unknown[0], (str(name) for name in frame.columns))
+            hint = nearest(unknown[0], known)
             out.print(f"There is no column {unknown[0]!r}. {hint}", markup=False)
         return not unknown and (bool(split_names(text)) or not needed)
 
-    return split_names(_ask(question, guess, valid))
+    return rejoined(split_names(_ask(question, guess, valid)), known)
 
 
 def _ask(question: str, guess: str, valid: Callable[[str], bool]) -> str:

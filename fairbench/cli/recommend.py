@@ -17,6 +17,7 @@ from fairbench.cli.options import DataRoot, OneDataset, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.stored_code import warn_of_changed_code
 from fairbench.errors import ConfigError
+from fairbench.metrics.rows import Variant
 from fairbench.models.certify import Certificates, SelectedCertificate
 from fairbench.models.lookup import StoredPoint
 from fairbench.models.query import ResultsLocation, dataset_cards
@@ -256,7 +257,8 @@ def _show_runners_up(accepted: Sequence[StoredPoint], certificates: Certificates
     columns = ["method", "point", counted, "I val.", "I test", "A_s", "A_y", "D"]
     rows = [
         [
-            f"{point.unit.method}*" if point.is_baseline else point.unit.method,
+            Variant(point.unit.method, point.unit.params_label).label
+            + ("*" if point.is_baseline else ""),
             point.point.label,
             str(len(alike) if several else point.unit.seed),
             *(

@@ -17,7 +17,7 @@ import numpy as np
 
 from fairbench.data.column_values import is_number
 from fairbench.data.csv_files import index_column, sniff, why_unnamed
-from fairbench.data.tables import read_table
+from fairbench.data.tables import read_table, rejoined
 from fairbench.errors import DataError, nearest
 from fairbench.files.unpacking import check_arrays
 
@@ -163,7 +163,7 @@ def _columns(source: ArraySource, table: Any) -> Any:
         return table
     known = [str(name) for name in table.columns]
     chosen: list[str] = []
-    for pattern in _parts(source):
+    for pattern in rejoined(_parts(source), known):
         matching = [pattern] if pattern in known else fnmatch.filter(known, pattern)
         if not matching:
             raise DataError(

@@ -208,6 +208,11 @@ class Card(_Part):
         if self.test:
             yield "test", self.test.column
 
+    def leaves_out(self, column: str) -> bool:
+        """Return whether no value of a column is read: it is dropped, or no feature."""
+        uses = {key for key, name in self.used() if name == column} - {"allowed_copies"}
+        return uses == {"drop"} or (not uses and self.features is not None)
+
 
 def check_name(name: str) -> str:
     """Return the name of a dataset; ValueError where it can be none."""

@@ -34,7 +34,13 @@ class CardDataset(Dataset):
 
         card = self.card
         path = folder / card.file.name
-        frame = read_table(path, separator=card.separator, header=card.header, columns=card.columns)
+        frame = read_table(
+            path,
+            separator=card.separator,
+            header=card.header,
+            columns=card.columns,
+            unused=card.leaves_out,
+        )
         frame = frame.rename(columns=respelt(frame.columns, (name for _, name in card.used())))
         return table_of(card, frame, str(path))
 

@@ -22,7 +22,8 @@ from fairbench.data.checks import (
     notes_on_points,
 )
 from fairbench.data.column_values import ColumnKind, Decimal, guess_kind, numbers, texts
-from fairbench.data.missing import fill, note_changed_shares, note_dropped, without_marks
+from fairbench.data.missing import fill, note_changed_shares, note_dropped
+from fairbench.data.missing_marks import without_marks
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
         transfer=transfer,
         domains=domains,
         decimal=card.decimal,
+        missing_values=card.missing_values,
     )
 
 

@@ -233,17 +233,37 @@ def note_few_rows(validation: int) -> str | None:
     return f"with {validation:,} validation rows, auditors often miss leaks below {least:.3f} nats."
 
 
-def note_rare_groups(groups: Sequence[str], roles: Mapping[Role, Ints]) -> str | None:
-    """Name groups with few rows to train auditors on, or to measure; ``roles``: s of each role."""
+def _rare(names: Sequence[str], roles: Mapping[Role, Ints]) -> list[str]:
+    """Return names of codes with few rows to train auditors on, or to measure, and how many."""
     counts = {
-        role: np.bincount(roles[role], minlength=len(groups))
+        role: np.bincount(roles[role], minlength=len(names))
         for role in (Role.AUDITOR_TRAIN, Role.TEST)
     }
-    rare = [
-        f"{group} (" + ", ".join(f"{role} {count[i]}" for role, count in counts.items()) + ")"
-        for i, group in enumerate(groups)
+    return [
+        f"{name} (" + ", ".join(f"{role} {count[i]}" for role, count in counts.items()) + ")"
+        for i, name in enumerate(names)
         if min(count[i] for count in counts.values()) < FEW_ROWS
     ]
+
+
+def note_rare_classes(tasks: Mapping[str, Mapping[Role, Ints]]) -> str | None:
+    """Name classes of labels with few rows likewise; ``tasks``: labels of each role, by task."""
+    rare: list[str] = []
+    for task, roles in tasks.items():
+        classes = 1 + max(int(codes.max()) for codes in roles.values())
+        rare += _rare([f"class {code} of {task}" for code in range(classes)], roles)
+    if not rare:
+        return None
+    return (
+        f"labels with fewer than {FEW_ROWS} rows of a class in a role: {', '.join(rare)}. A "
+        "classifier that never predicts such a class is hardly less accurate: merge it, or do not "
+        "rely on A_y."
+    )
+
+
+def note_rare_groups(groups: Sequence[str], roles: Mapping[Role, Ints]) -> str | None:
+    """Name groups with few rows to train auditors on, or to measure; ``roles``: s of each role."""
+    rare = _rare(groups, roles)
     if not rare:
         return None
     return (

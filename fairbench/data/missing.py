@@ -20,40 +20,6 @@ MUCH = 0.1
 """Change of a group's share, relative to it, from which it is noted."""
 
 
-def without_marks(frame: pd.DataFrame, marks: Collection[str]) -> tuple[pd.DataFrame, str | None]:
-    """Make cells that hold a mark missing; return also a note on marks that no cell holds.
-
-    Text is compared as it is written, columns of numbers (of Parquet) by value: ``-999`` also marks
-    -999.0. Numbers of a column that has marks become text, as in CSV.
-    """
-    held = frame.copy()
-    found = set[str]()
-    for place in range(len(frame.columns)):
-        column = frame.iloc[:, place]
-        as_text = texts(column) if column.dtype.kind in "biuf" else column
-        marked = np.zeros(len(frame), bool)
-        for mark in marks:
-            here = (as_text == mark).to_numpy(bool)
-            if column.dtype.kind in "iuf":
-                here = here | (column == _value(mark)).to_numpy(bool)
-            if here.any():
-                found.add(mark)
-                marked = marked | here
-        if marked.any():
-            held.isetitem(place, as_text.mask(marked).to_numpy())
-    absent = [mark for mark in marks if mark not in found]
-    if not absent:
-        return held, None
-    return held, f"no cell is {' or '.join(map(repr, absent))}, which `missing_values` names."
-
-
-def _value(mark: str) -> float:
-    try:
-        return float(mark)
-    except ValueError:
-        return float("nan")  # equals nothing
-
-
 def fill(
     card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str
 ) -> pd.DataFrame:

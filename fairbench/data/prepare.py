@@ -64,6 +64,7 @@ def prepare(
         most_common_categories(table.x.iloc[roles[Role.ENCODER_TRAIN]], features),
         table.missing,
         table.decimal,
+        table.missing_values,
     )
     fingerprint = _fingerprint(rows, roles, info)
     # x is scaled, so it does not tell the units of a column; files with a checksum cannot change.

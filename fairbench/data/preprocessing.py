@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from fairbench.api import Feature, Floats
 from fairbench.data.column_values import Decimal, numbers, texts
+from fairbench.data.missing_marks import unmarked
 from fairbench.data.unknown import Unknown as Unknown
 from fairbench.errors import DataError, UnknownValueError, nearest
 
@@ -60,6 +61,7 @@ class Preprocessing:
     # is like any other
     missing: tuple[str, ...] = ()
     decimal: Decimal = "."  # sign before the decimals of numbers that are text
+    marks: tuple[str, ...] = ()  # cells that count as missing, besides empty ones
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -82,12 +84,13 @@ class Preprocessing:
             of_source = [f for f in self.features if f.source == source]
             stop = start + len(of_source)
             columns = slice(start, stop)
+            column = unmarked(frame[source], self.marks)
             if of_source[0].categories:
-                codes, count = self._codes(frame[source], of_source[0], where, unknown)
+                codes, count = self._codes(column, of_source[0], where, unknown)
                 if len(of_source) > 1 or of_source[0].name != source:
                     codes = (codes == np.arange(len(of_source))).astype(np.float64)
             else:
-                codes, count = self._numbers(frame[source], start, where, unknown)
+                codes, count = self._numbers(column, start, where, unknown)
             x[:, columns] = (codes - self.mean[columns]) / self.scale[columns]
             if count:
                 replaced[source] = count
@@ -184,6 +187,7 @@ class Preprocessing:
             "missing": list(self.missing),
             # Only where it is not the default: fingerprints of other tables stay what they were.
             **({} if self.decimal == "." else {"decimal": self.decimal}),
+            **({"marks": list(self.marks)} if self.marks else {}),
         }
 
     def digest(self) -> str:
@@ -207,7 +211,8 @@ class Preprocessing:
         mean, scale = (np.array(data[key], np.float64) for key in ("mean", "scale"))
         if not mean.shape == scale.shape == (len(features),):
             raise ValueError(f"{mean.shape} means and {scale.shape} scales for {len(features)}")
-        return cls(features, mean, scale, data["common"], missing, data.get("decimal", "."))
+        decimal, marks = data.get("decimal", "."), tuple(data.get("marks", ()))
+        return cls(features, mean, scale, data["common"], missing, decimal, marks)
 
 
 def most_common_categories(frame: pd.DataFrame, features: Sequence[Feature]) -> dict[str, str]:

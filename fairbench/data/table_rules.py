@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,7 @@ def check_table(table: Table, name: str) -> None:
         if len(np.unique(table.s)) < 2:
             raise _Fault("s has the same value in every row", "There must be two groups or more.")
         for where, by_task in (("y", table.y), ("transfer", table.transfer)):
-            for task, labels in by_task.items():
-                _check_codes(f"{where}[{task!r}]", labels, rows)
+            _check_tasks(where, by_task, rows)
         for what, flags in (("is_test", table.is_test), ("target", table.target)):
             if flags is not None:
                 _check_shape(what, flags, rows, "bool", "b")
@@ -78,6 +78,16 @@ def _check_groups(groups: Any) -> None:
     texts = isinstance(groups, tuple | list) and all(isinstance(group, str) for group in groups)
     if not texts or len(set(groups)) < len(groups):
         raise _Fault(f"groups is {groups!r}", "groups is a tuple of distinct strings.")
+
+
+def _check_tasks(where: str, by_task: Any, rows: int) -> None:
+    if not isinstance(by_task, Mapping):
+        raise _Fault(
+            f"{where} is a {type(by_task).__name__}",
+            f"{where} is a dictionary of labels by the name of their task.",
+        )
+    for task, labels in by_task.items():
+        _check_codes(f"{where}[{task!r}]", labels, rows)
 
 
 def _check_codes(what: str, codes: Any, rows: int, classes: int | None = None) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairbench.config import split_names
 from fairbench.data.column_values import texts
 from fairbench.data.csv_files import MISSING, csv_frames, names_in, stripped
 from fairbench.errors import DataError
@@ -34,17 +35,22 @@ def read_table(
     header: bool = True,
     columns: Sequence[str] = (),
     single: bool = False,
+    unused: Callable[[str], bool] = lambda name: False,
 ) -> pd.DataFrame:
     """Read a whole table: Parquet by its first four bytes, else CSV.
 
     ``separator``: one character between the fields of a CSV file. ``header``: whether the first
     line of a CSV file holds the columns' names. ``columns``: names to use instead, one per column.
     ``single``: whether a CSV file may have only one column; in a dataset that means a wrong
-    separator.
+    separator. ``unused``: whether nobody reads the values of a column, by its name: then a column
+    of Parquet may hold what no table can, such as lists; it is returned without values.
     """
     import pandas as pd
 
-    frame = _read_parquet(path) if is_parquet(path) else _read_csv(path, separator, header, single)
+    if is_parquet(path):
+        frame = _read_parquet(path, columns, unused)
+    else:
+        frame = _read_csv(path, separator, header, single)
     if columns:
         if len(columns) != len(frame.columns):
             raise DataError(
@@ -59,14 +65,31 @@ def read_table(
 
 
 def respelt(names: Iterable[str], wanted: Iterable[str]) -> dict[str, str]:
-    """Return names that are wanted in another Unicode form, each with the wanted spelling.
+    """Return names that are wanted in another spelling, each with the wanted one.
 
-    macOS writes an accent as a character of its own where keyboards give one character for both.
+    macOS writes an accent as a character of its own where keyboards give one character for both,
+    and names of Parquet may have blanks around them, which those of CSV lose.
     """
     names, wanted = set(names), set(wanted)
-    by_form = {unicodedata.normalize("NFC", name): name for name in names - wanted}
-    forms = {name: unicodedata.normalize("NFC", name) for name in wanted - names}
+    by_form = {_form(name): name for name in names - wanted}
+    forms = {name: _form(name) for name in wanted - names}
     return {by_form[form]: name for name, form in forms.items() if form in by_form}
+
+
+def _form(name: str) -> str:
+    return unicodedata.normalize("NFC", name).strip()
+
+
+def rejoined(names: Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """Return names that were split at commas, those of ``known`` with commas of their own whole."""
+    whole = {split_names(name): name for name in known if "," in name}
+    found, rest = list[str](), tuple(names)
+    while rest:
+        ends = range(1, 1 if rest[0] in known else len(rest) + 1)
+        end = max((end for end in ends if rest[:end] in whole), default=1)
+        found.append(whole.get(rest[:end], rest[0]))
+        rest = rest[end:]
+    return tuple(found)
 
 
 class TableStream:
@@ -247,26 +270,26 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
 _INDEX = re.compile(r"__index_level_\d+__")
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(
+    path: Path, columns: Sequence[str], unused: Callable[[str], bool]
+) -> pd.DataFrame:
     import pyarrow as pa
 
     with _opened_parquet(path) as file:
-        for field in file.schema_arrow:
-            if pa.types.is_nested(field.type):
-                raise DataError(
-                    f"{path}: the column {field.name!r} holds {field.type}, not one value per row.",
-                    "Write the file without it, or with a column for each value.",
-                )
-            if pa.types.is_duration(field.type):
-                raise DataError(
-                    f"{path}: the column {field.name!r} holds durations ({field.type}).",
-                    "Write them as a number, as in frame[column].dt.total_seconds() / 86400.",
-                )
+        # Names that pandas gives to an index without one, which is no column to pandas either.
+        places = [i for i, f in enumerate(file.schema_arrow) if not _INDEX.fullmatch(f.name)]
+        fields = [file.schema_arrow.field(i) for i in places]
+        names = [field.name for field in fields]
+        called = columns if len(columns) == len(names) else names
+        faults = [_fault(field, path) for field in fields]
+        for name, fault in zip(called, faults, strict=True):
+            if fault and not unused(name):
+                raise fault
         held = file.read()
-    # Names that pandas gives to an index without one, which is no column to pandas either.
-    columns = [i for i, name in enumerate(held.column_names) if not _INDEX.fullmatch(name)]
-    cells = [_as_cells(held.column(i)) for i in columns]
-    names = [held.column_names[i] for i in columns]
+    cells = [
+        pa.nulls(len(held)) if fault else _as_cells(held.column(i))
+        for i, fault in zip(places, faults, strict=True)
+    ]
     # Whole numbers beside missing ones stay whole.
     frame: pd.DataFrame = pa.Table.from_arrays(cells, names=names).to_pandas(
         ignore_metadata=True, integer_object_nulls=True
@@ -276,6 +299,24 @@ def _read_parquet(path: Path) -> pd.DataFrame:
         if column.dtype.kind not in "biuf":
             frame.isetitem(place, texts(column).to_numpy())
     return frame
+
+
+def _fault(field: Any, path: Path) -> DataError | None:
+    """Return why an Arrow field holds no values of a table; None: it does."""
+    import pyarrow as pa
+
+    out = "leave it out (drop: [...] in a card, --drop of data new)"
+    if pa.types.is_nested(field.type):
+        return DataError(
+            f"{path}: the column {field.name!r} holds {field.type}, not one value per row.",
+            f"Write the file with a column for each value, or {out}.",
+        )
+    if pa.types.is_duration(field.type):
+        return DataError(
+            f"{path}: the column {field.name!r} holds durations ({field.type}).",
+            f"Write them as a number, as in frame[column].dt.total_seconds() / 86400, or {out}.",
+        )
+    return None
 
 
 def _as_cells(column: Any) -> Any:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
+from fairbench.config import NO_LABEL
+
 Method = Annotated[str, "name of the method"]
 Params = Annotated[str, "hyperparameters that differ from the defaults; `default` where none does"]
 Track = Annotated[str, "what the encoder sees: blind or aware; each is ranked apart"]
@@ -33,7 +35,7 @@ Origin = Annotated[
 ]
 
 
-DEFAULT = "default"
+DEFAULT = NO_LABEL
 """Hyperparameters of a row of which none differs from the method's defaults."""
 
 _AT_LEAKAGE_10 = (

@@ -13,7 +13,7 @@ from fairbench.api import Coding, Floats, Point, Track
 from fairbench.api.method import Representation
 from fairbench.data.csv_files import sniff
 from fairbench.data.preprocessing import Preprocessing
-from fairbench.data.tables import CHUNK, TableStream, is_parquet
+from fairbench.data.tables import CHUNK, TableStream, is_parquet, rejoined
 from fairbench.data.unknown import Unknown
 from fairbench.data.used_columns import UsedColumns
 from fairbench.data.writing import TableWriter
@@ -124,6 +124,7 @@ class RowEncoder:
         stream = TableStream(source, separator=separator, rows=rows, wanted=wanted)
         if target.exists() and target.samefile(source):
             raise DataError(f"{target} is the input itself.", "Name another --output.")
+        keep = rejoined(keep, stream.names)
         for name in keep:
             if name not in stream.names:
                 raise DataError(

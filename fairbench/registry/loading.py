@@ -20,7 +20,7 @@ from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
 from fairbench.api.published import BoardFile
-from fairbench.errors import PluginError, place_of, text_of
+from fairbench.errors import PluginError, nearest, place_of, text_of
 from fairbench.registry.catalogue import NAME, BrokenPlugin, Catalogue, Registry, column_owners
 
 T = TypeVar("T")
@@ -84,7 +84,9 @@ def _add_plugin(
     """Register a plugin with the manager, and its classes with the catalogues: all or nothing."""
     try:
         manager.register(plugin, name=name)
-        manager.check_pending()
+        for caller in manager.get_hookcallers(plugin) or ():
+            if not caller.has_spec():
+                raise PluginError(f"There is no hook {caller.name}.", nearest(caller.name, _HOOKS))
         given = {hook: _results(manager, plugin, hook) for hook in _HOOKS}
         if not any(given.values()):
             raise PluginError(

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
+from fairbench.metrics.rows import LeaderboardRow, Variant
+
 
 def format_figure(
     value: float | None, *, decimals: int = 3, signed: bool = False, empty: str = "-"
@@ -60,3 +65,12 @@ def format_seconds_between(low: float, high: float) -> str:
 def format_count(number: int, noun: str) -> str:
     """``1 point``, ``2,107 points``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def settings_of(rows: Sequence[LeaderboardRow]) -> dict[Variant, str]:
+    """Return hyperparameters of rows in short: by no label that two rows of a method share."""
+    named = Counter((row.method, row.settings) for row in rows)
+    return {
+        row.variant: row.settings if named[row.method, row.settings] == 1 else row.params
+        for row in rows
+    }

@@ -23,6 +23,7 @@ from fairbench.metrics.rows import (
     TableRow,
     Variant,
 )
+from fairbench.report.format import settings_of
 from fairbench.report.identity import Identities
 from fairbench.report.style import Look
 
@@ -118,13 +119,11 @@ class Panel:
     def names(self) -> dict[Variant, str]:
         """Name of each row: its method, and where it has several the label or hyperparameters."""
         methods = Counter(row.method for row in self.rows)
-        labels = Counter((row.method, row.settings) for row in self.rows)
+        settings = settings_of(self.rows)
 
         def name(row: LeaderboardRow) -> str:
-            if methods[row.method] == 1:
-                return row.method
-            alone = labels[row.method, row.settings] == 1
-            return f"{row.method} ({row.settings if alone else row.params})"
+            alone = methods[row.method] == 1
+            return row.method if alone else f"{row.method} ({settings[row.variant]})"
 
         return {row.variant: name(row) for row in self.rows}
 

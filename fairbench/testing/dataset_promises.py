@@ -29,12 +29,15 @@ from fairbench.testing.surroundings import check_unharmed
 
 _FINGERPRINT = """
 import importlib, sys
+from contextlib import redirect_stdout
 from functools import reduce
 from pathlib import Path
 from fairbench.data.loading import load_dataset
 module, name, root = sys.argv[1:]
-dataset = reduce(getattr, name.split("."), importlib.import_module(module))
-print(load_dataset(dataset, root=Path(root) if root else None).fingerprint)
+with redirect_stdout(sys.stderr):
+    dataset = reduce(getattr, name.split("."), importlib.import_module(module))
+    data = load_dataset(dataset, root=Path(root) if root else None)
+print(data.fingerprint)
 """
 
 
@@ -146,6 +149,11 @@ def labels(trial: DatasetTrial) -> None:
                 raise BrokenPromise(
                     f"y[{task!r}] of {role} is not a code.", "int64 (n,), 0, 1, ..."
                 )
+        if len(np.unique(rows.y[tasks[0]])) < 2:
+            raise BrokenPromise(
+                f"the main task, y[{tasks[0]!r}], has one class in {role}.",
+                "Name a task with two classes or more first.",
+            )
 
 
 @promise("the four roles are disjoint and leave no row out")
@@ -188,9 +196,9 @@ def copies(trial: DatasetTrial) -> None:
 @promise("no column of x is the label of the main task under another name")
 def label_copies(trial: DatasetTrial) -> None:
     """Then A_y says whether that column is released, and nothing else; other tasks may be so."""
-    if not trial.table.y:
-        raise Unmet("it has no tasks; see above")
-    task, labels = next(iter(trial.table.y.items()))
+    task, labels = next(iter(trial.table.y.items()), ("", np.array([])))
+    if len(np.unique(labels)) < 2:
+        raise Unmet("it has no task of two classes; see above")
     for name in trial.table.x.columns:
         if determines(trial.table.x[name], labels):
             raise BrokenPromise(

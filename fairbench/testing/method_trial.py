@@ -176,9 +176,11 @@ class MethodTrial:
         """Return the representations of a fit's results; BrokenPromise for another kind."""
         name = self.method.name
         if not isinstance(fitted, Sequence) or len(fitted) != len(units):
-            count = len(fitted) if isinstance(fitted, Sequence) else f"a {type(fitted).__name__}"
+            several = isinstance(fitted, Sequence)
+            returned = f"{len(fitted)} results" if several else f"a {type(fitted).__name__}"
+            plural = "" if len(units) == 1 else "s"
             raise BrokenPromise(
-                f"fit returned {count} results for {len(units)} units.",
+                f"fit returned {returned} for {len(units)} unit{plural}.",
                 "Return a list with one entry per unit, in the order of the units.",
             )
         return [

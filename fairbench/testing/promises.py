@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +58,8 @@ class Check:
         from fairbench.testing.surroundings import restored
 
         try:
-            with restored():
+            # What a plugin prints must not stand among the results of its checks.
+            with restored(), redirect_stdout(sys.stderr):
                 self.promise.look(self.trial)
         except Unmet as reason:
             return CheckOutcome(self.promise, CheckResult.SKIPPED, str(reason))

@@ -20,6 +20,7 @@ from fairbench.api.metric import (
 from fairbench.auditing.certificate import certify
 from fairbench.stats.bootstrap import bootstrap_figures
 from fairbench.stats.scores import log_loss
+from fairbench.store.returned_values import checked_columns
 
 ROWS = 400
 
@@ -175,8 +176,8 @@ def _columns(point: PointEvaluation, metrics: Sequence[type[Metric]]) -> Mapping
         if metric.level != "point":
             continue
         try:
-            values = metric().compute(point)
-        except Exception:  # a fault of another metric, for its own check
+            values = checked_columns(metric, metric().compute(point))
+        except (Exception, SystemExit):  # a fault of another metric, for its own check
             continue
         columns.update({name: value for name, value in values.items() if value is not None})
     return columns

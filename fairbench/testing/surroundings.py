@@ -75,7 +75,9 @@ def restored() -> Iterator[None]:
         np.seterr(**errors)
         if torch is not None:
             torch.set_rng_state(drawn)
-            torch.set_default_dtype(dtype)
+        # The plugin may be what loads torch.
+        if (loaded := sys.modules.get("torch")) is not None:
+            loaded.set_default_dtype(dtype or loaded.float32)
 
 
 def check_unharmed(act: Callable[[], object], doing: str) -> None:

@@ -43,6 +43,7 @@ class Steps:
     ) -> None:
         self.model, self.schedule, self.streams = model, schedule, streams
         self.parameters = players_of(model)
+        check_parameters(model, len(streams.seeds))
         self.optimizer = torch.optim.Adam(
             [
                 {"params": own, "scale": 1.0 if name == "model" else model.players[name]}
@@ -94,6 +95,16 @@ def _resident(x: np.ndarray, device: torch.device) -> Tensor:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The given NumPy array is not writ")
         return torch.from_numpy(x).to(device)
+
+
+def check_parameters(model: StackedModel, models: int) -> None:
+    """Raise TypeError unless the first axis of every parameter is that of the models."""
+    for name, parameter in model.named_parameters():
+        if parameter.shape[:1] != (models,):
+            raise TypeError(
+                f"the parameter {name} has the shape {tuple(parameter.shape)}: the first axis must "
+                f"be that of the stack's {models} models; make layers with networks, not torch.nn"
+            )
 
 
 def check_losses(losses: object, models: int) -> None:
@@ -150,7 +161,10 @@ def gradients(
     """
     unknown = losses.keys() - players.keys()
     if unknown:
-        raise ValueError(f"losses of {', '.join(sorted(unknown))}: the model has no such player")
+        raise ValueError(
+            f"losses of {', '.join(sorted(unknown))}: the model has no such player, only "
+            f"{', '.join(players)}"
+        )
     passes: dict[str, list[str]] = {}  # players by the loss
     for name in players:
         if name not in resting:

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -85,6 +86,7 @@ def test_new_never_asks_without_a_terminal_and_never_overwrites(
         (["--label", "income:higher"], "Did you mean 'high'"),
         (["--label", "score:>high"], "'high' is no number"),
         (["--label", "town:>3"], "'town' holds no numbers"),
+        (["--sensitive", "town", "--bins", "town:3"], "'town' holds no numbers"),
         (["--drop", "jobb"], "Did you mean 'job'"),
         (["--sensitive", "age", "--bins", "age:65,40"], "cuts must increase"),
         (["--bins", "age:40"], "--sensitive sex,age"),
@@ -315,6 +317,16 @@ def test_check_names_groups_with_few_rows(fairbench_here: Call, tmp_path: Path) 
     assert "fewer than 30" not in fairbench_here("data", "check", "people.yaml").stderr
 
 
+def test_check_names_classes_of_labels_with_few_rows(fairbench_here: Call, tmp_path: Path) -> None:
+    """Nobody can predict one row: A_y is then that of a constant, nearly 1."""
+    frame = people().assign(income=lambda t: np.where(t.index > 0, "low", "high"))
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "people.yaml").write_text(CARD)
+    told = fairbench_here("data", "check", "people.yaml")
+    assert told.returncode == 0
+    assert "fewer than 30 rows of a class in a role: class 1 of income (aud" in told.stderr
+
+
 def test_an_export_never_replaces_the_table_that_it_is_of(
     fairbench_here: Call, tmp_path: Path, table: Path
 ) -> None:
@@ -340,3 +352,30 @@ def test_characters_that_yaml_does_not_take_end_in_a_card_that_can_be_read(
     assert made.returncode == 0, made.stderr
     checked = fairbench_here("data", "check", "people.yaml")
     assert checked.returncode == 0, checked.stderr
+
+
+def test_columns_may_have_commas_in_their_names(fairbench_here: Call, tmp_path: Path) -> None:
+    names = {"sex": "sex, at birth", "job": "job,town", "income": "income, EUR"}
+    frame = people().rename(columns=names).assign(id=lambda t: t.index)
+    frame.rename(columns={"id": "id, old"}).to_csv(tmp_path / "people.csv", index=False)
+    words = ("--sensitive", "sex, at birth", "--label", "income, EUR:high")
+    made = fairbench_here("data", "new", "people.csv", *words, "--drop", "id, old,job,town")
+    assert made.returncode == 0, made.stderr
+    card = (tmp_path / "people.yaml").read_text()
+    assert all(name in card.partition("\ndrop:")[2] for name in ("id, old", "job,town"))
+    told = fairbench_here("data", "new", "people.csv", *words, "--drop", "job,score", "--force")
+    assert "no column 'job'" in told.stderr
+
+
+def test_a_column_that_is_dropped_may_hold_anything(fairbench_here: Call, tmp_path: Path) -> None:
+    frame = people().assign(stay=lambda t: pd.to_timedelta(t["age"], unit="D"), tags=None)
+    frame["tags"] = [["a", "b"]] * len(frame)
+    frame.to_parquet(tmp_path / "people.parquet")
+    words = ("data", "new", "people.parquet", "--sensitive", "sex", "--label", "income:high")
+    told = fairbench_here(*words, "--drop", "tags")
+    assert told.returncode == 2
+    assert "'stay' holds durations" in told.stderr
+    assert "--drop" in told.stderr
+    made = fairbench_here(*words, "--drop", "tags,stay")
+    assert made.returncode == 0, made.stderr
+    assert "Left out of X: tags" not in made.stdout

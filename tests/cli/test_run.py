@@ -339,6 +339,30 @@ def test_labels_are_short_names(fairbench_here: Call, tmp_path: Path) -> None:
         assert "is no label" in told.stderr
 
 
+@pytest.mark.parametrize("text", ["", "label: heavy\n"])
+def test_a_file_without_hyperparameters_is_a_mistake(
+    fairbench_here: Call, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "p.yaml").write_text(text)
+    told = fairbench_here(*RUN, "--methods", "sofair", "--dry-run", "--params", "p.yaml")
+    assert told.returncode == 2
+    assert "--params p.yaml holds no hyperparameters" in told.stderr
+
+
+def test_no_row_with_hyperparameters_of_its_own_is_called_default(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    words = (*RUN, "--methods", "sofair", "--dry-run")
+    for name, text in (("p.yaml", "label: default\nbits: 8\n"), ("default.yaml", "bits: 8\n")):
+        (tmp_path / name).write_text(text)
+        told = fairbench_here(*words, "--params", name)
+        assert told.returncode == 2, name
+        assert "'default' is the name of default hyperparameters" in told.stderr
+        assert "--label NAME" in told.stderr
+    assert fairbench_here(*words, "--label", "default").returncode == 2
+    assert fairbench_here(*words, "--params", "default.yaml", "--label", "small").returncode == 0
+
+
 @pytest.mark.slow
 def test_a_damaged_representation_is_made_anew(fairbench: Call, tmp_path: Path) -> None:
     words = (*RUN, "--methods", "plain")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from fairbench.cli.console import err, out
 from tests.conftest import cli_environment
 
 pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -31,6 +32,13 @@ def test_what_nobody_reads_is_lost_without_a_word(tmp_path: Path, words: str) ->
     assert code == (2 if "leaderboard" in words else 0)  # there are no results
     assert "Traceback" not in told
     assert "Exception" not in told
+
+
+def test_names_with_colons_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    out.print("a:b: 20 unknown values", markup=False)
+    err.print("a:b: 20 unknown values", markup=False)
+    printed = capsys.readouterr()
+    assert printed.out == printed.err == "a:b: 20 unknown values\n"
 
 
 def test_full_output_is_told(tmp_path: Path) -> None:

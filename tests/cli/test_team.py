@@ -69,7 +69,7 @@ def test_what_is_recommended_is_reported_on_test_and_can_be_used(here: Here, fol
     assert "ABOVE THE LIMIT ON TEST: 0.031 > 0.03" in out
     assert "lower bounds of what leaks, no guarantee" in " ".join(out.split())
     assert "mlp on raw" in out
-    assert re.search(r"Runners-up.*\n.*\nsofair +beta=0.9", out)
+    assert re.search(r"Runners-up.*\n.*\nsofair \(hidden=\[16\] +beta=0.9.*\nlatent=3\)", out)
     command = shlex.split(out.strip().splitlines()[-1])
     code, _, err = here(*command[1:], "--keep", "id")
     assert code == 0

@@ -213,6 +213,13 @@ def test_columns_are_found_in_another_unicode_form(card: Write) -> None:
     assert data.fingerprint == composed.fingerprint
 
 
+def test_columns_are_found_where_only_one_spelling_has_blanks_around_it(card: Write) -> None:
+    """CSV has none; Parquet may."""
+    frame = people()
+    text = CARD + "features: [age, ' job']\n"
+    assert load(card(frame, text)).info.features[1].name == " job"
+
+
 def test_names_of_files_lose_their_accents() -> None:
     assert slug("cr\u00e9dits \u00dcber") == slug("cre\u0301dits U\u0308ber") == "credits-uber"
 
@@ -350,6 +357,11 @@ def test_a_bad_table_ends_in_one_message_and_exit_code_2(
     [
         (CARD.replace("sensitive", "sensitve"), UnknownNameError, "'sensitive'"),
         (CARD.replace("positive", "postive"), UnknownNameError, "'positive'"),
+        (
+            "file: people.csv\nsensitive: sex\nlabels: []\n",
+            DataError,
+            "labels: at least 1 is needed",
+        ),
         (
             CARD.replace("sensitive", "sensitve").replace("positive", "postive"),
             DataError,

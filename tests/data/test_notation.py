@@ -142,6 +142,18 @@ def test_durations_are_refused(tmp_path: Path) -> None:
         load_dataset(dataset_from_card(tmp_path / "people.yaml"))
 
 
+@pytest.mark.parametrize(
+    "more", ["drop: [stay, tags, name]\n", "features: [age, score]\n"], ids=["drop", "features"]
+)
+def test_a_column_that_the_card_leaves_out_may_hold_anything(tmp_path: Path, more: str) -> None:
+    frame = people().assign(stay=lambda t: pd.to_timedelta(t["age"], unit="D"))
+    frame = frame.assign(tags=[["a", "b"]] * len(frame), name="anna")
+    frame.to_parquet(tmp_path / "people.csv")
+    (tmp_path / "people.yaml").write_text(CARD + more)
+    data = load_dataset(dataset_from_card(tmp_path / "people.yaml"))
+    assert {"stay", "tags"}.isdisjoint(feature.name for feature in data.info.features)
+
+
 def test_new_rows_with_dates_for_numbers_are_refused(tmp_path: Path) -> None:
     data = load(tmp_path, people())
     assert data.preprocessing is not None

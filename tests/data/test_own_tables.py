@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from fairbench.data.csv_files import index_column
 from fairbench.data.in_memory import named
 from fairbench.data.loading import load_dataset
 from fairbench.data.prepared import Prepared
+from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.shift import shifted
 from fairbench.data.tables import TableStream, read_table
-from fairbench.errors import DataError
+from fairbench.data.unknown import Unknown
+from fairbench.errors import DataError, UnknownValueError
 
 
 def people(n: int = 900) -> pd.DataFrame:
@@ -50,6 +53,24 @@ def test_marks_of_missing_values_are_found_among_numbers(ending: str, tmp_path: 
     assert data.table_rows == 800
     assert any("no cell is '?', which `missing_values` names" in note for note in data.notes)
     assert not any("-999" in note for note in data.notes)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_marks_of_missing_values_are_those_of_new_rows_too(ending: str, tmp_path: Path) -> None:
+    table = people()
+    table.loc[:99, "age"] = -999
+    table.loc[100:199, "job"] = "?"
+    card = 'sensitive: sex\nmissing: drop\nmissing_values: ["-999", "?"]'
+    preprocessing = prepared(tmp_path, table, card, ending).preprocessing
+    assert preprocessing is not None
+    kept = Preprocessing.from_json(json.loads(json.dumps(preprocessing.to_json())))
+    for row, column in ((99, "age"), (100, "job")):
+        stream = TableStream(tmp_path / f"people.{ending}")
+        (new,) = stream.frames(kept.sources)
+        with pytest.raises(UnknownValueError, match=f"row {row + 1}: {column} (has|is) no value"):
+            kept.apply(new.iloc[[row]], where="new")
+        _, replaced = kept.apply(new, where="new", unknown=Unknown.COMMON)
+        assert replaced == {"age": 100, "job": 100}
 
 
 def test_infinity_may_be_a_mark_too(tmp_path: Path) -> None:

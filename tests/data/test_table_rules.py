@@ -55,6 +55,7 @@ def with_value(value: float) -> pd.DataFrame:
         ({"y": {"hired": Y + 0.5}}, "y['hired'] holds float64 values."),
         ({"y": {"hired": Y - 1}}, "y['hired'] has the values -1 to 0. y['hired'] is codes from 0."),
         ({"y": {"hired": Y[:9]}}, "y['hired'] has the shape (9,)"),
+        ({"y": Y}, "y is a ndarray. y is a dictionary of labels by the name of their task."),
         ({"transfer": {"left": Y * 0.5}}, "transfer['left'] holds float64 values."),
         ({"is_test": np.arange(60)}, "is_test holds int64 values."),
     ],

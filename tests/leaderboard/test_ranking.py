@@ -243,6 +243,22 @@ def test_what_ranks_is_never_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ".850 [.830, .870]" in text.getvalue()
 
 
+def test_rows_with_one_label_show_the_hyperparameters_themselves(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A best.yaml of twenty trials and one of fifty are both ``tuned``."""
+    rows = [
+        a_row("m", 0.1, params="leaves=40", label="tuned"),
+        a_row("m", 0.2, params="leaves=50", label="tuned"),
+        a_row("n", 0.3, params="k=2", label="tuned"),
+    ]
+    show_leaderboard("toy", rows)
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[:2] for line in printed if line.startswith(("m ", "n "))] == [
+        *(["m", "leaves=40"], ["m", "leaves=50"], ["n", "tuned"])
+    ]
+
+
 def test_the_terminal_says_why_there_is_no_area() -> None:
     whole = a_row("a", None, mutual_information_max=0.01)
     assert "may be noise" in " ".join(notes_below([whole]))

@@ -16,6 +16,7 @@ import pytest
 
 from fairbench.api import Coding, Floats, Ints, Role
 from fairbench.api.method import Representation
+from fairbench.config import split_names
 from fairbench.data.prepared import Prepared
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.unknown import Unknown
@@ -279,6 +280,14 @@ def test_codes_are_written_as_they_were_audited(encoder: RowEncoder, people: Pat
         assert set(np.unique(z)) == {0.0, 1.0}
         assert not np.signbit(z.to_numpy()).any()
     assert set(written.dtypes) == {np.dtype(np.float32)}
+
+
+def test_a_kept_column_may_have_a_comma_in_its_name(encoder: RowEncoder, people: Path) -> None:
+    named = pd.read_csv(people).rename(columns={"id": "id, old"})
+    named.to_csv(people, index=False)
+    target = people.parent / "z.csv"
+    encoder.encode_file(people, target, keep=split_names("id, old"))
+    assert list(pd.read_csv(target).columns)[-1] == "id, old"
 
 
 def test_a_code_that_is_no_number_is_named_by_its_row(people: Path, encoder: RowEncoder) -> None:

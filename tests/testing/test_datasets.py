@@ -94,6 +94,12 @@ class Taskless(Toy):
         return Table(table.x, table.s, table.groups, {})
 
 
+class OneClass(Toy):
+    def load(self, folder: Path) -> Table | Images:
+        table = make_table()
+        return Table(table.x, table.s, table.groups, {"hired": 0 * table.s})
+
+
 class Mover(Toy):
     def load(self, folder: Path) -> Table | Images:
         os.chdir("/")
@@ -104,6 +110,14 @@ class Odd(Toy):
     """Says beforehand what its file must be, in no sha256."""
 
     files = (DataFile("odd.csv", sha256="secret"),)
+
+
+class Talkative(Toy):
+    """Says what it does, as loaders do, and keeps every promise."""
+
+    def load(self, folder: Path) -> Table | Images:
+        print("reading ...")
+        return make_table()
 
 
 class Unreadable(Toy):
@@ -135,8 +149,9 @@ class Shared(Toy):
         )
 
 
-def test_a_good_dataset_passes() -> None:
-    assert check_dataset(Toy).info.name == "toy-checked"
+@pytest.mark.parametrize("good", [Toy, Talkative])
+def test_a_good_dataset_passes(good: type[Dataset]) -> None:
+    assert check_dataset(good).info.name == "toy-checked"
 
 
 @pytest.mark.parametrize(
@@ -150,6 +165,7 @@ def test_a_good_dataset_passes() -> None:
         (Leaking, "determines the sensitive attribute"),
         (LabelInX, "the column 'outcome' determines the task"),
         (Taskless, "no task labels"),
+        (OneClass, r"y\['hired'\], has one class in"),
         (Shared, "roles overlap"),
         (Mover, "changes the working directory"),
         (Odd, "sha256 of odd.csv"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +30,7 @@ from tests.support import wrong_encoders as encoders
 from tests.support import wrong_fits as fits
 from tests.support.right_method import Released, Right
 
+ROOT = Path(__file__).parents[2]
 METHODS = load_registry().methods.classes
 NEURAL = [name for name, cls in METHODS.items() if issubclass(cls, NeuralMethod)]
 QUICK = {"identity", "constant", "leace", "fare-tree", "random-projection"}
@@ -65,8 +68,8 @@ WRONG = [
     (fits.UnseededEncoder, "codes as it declares", "declare coding = Coding.STOCHASTIC"),
     (fits.DrawsForAllAtOnce, "one by one", "Seed 8, fitted alone"),
     (fits.OnlyTwoGroups, "more than two groups", "s must be binary"),
-    (fits.TooFew, "one result per unit", "0 results for 1 units"),
-    (fits.NotAList, "one result per unit", "a Released results"),
+    (fits.TooFew, "one result per unit", "0 results for 1 unit."),
+    (fits.NotAList, "one result per unit", "a Released for 1 unit."),
     (fits.NoCurve, "one result per unit", "return a Curve"),
     (fits.ACurveForAPoint, "one result per unit", "return a Representation"),
     (fits.BreaksAtTheEnd, "both ends of its knob", "At beta=1 it raised ZeroDivisionError"),
@@ -147,6 +150,33 @@ def test_a_wrong_method_is_told_which_promise_it_breaks(
     assert promise in caught.value.message
     assert says in str(caught.value)
     assert "Why it matters: " in caught.value.hint
+
+
+def test_a_method_that_loads_torch_itself_is_seen_to_change_its_default_dtype() -> None:
+    code = (
+        "import sys; from fairbench.testing import check_method; "
+        "from tests.support.wrong_fits import ComputesInDoublePrecision as method; "
+        "assert 'torch' not in sys.modules; check_method(method)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert "changes torch's default dtype" in told.stderr
+
+
+def test_what_a_plugin_prints_does_not_stand_among_the_results(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    class Talkative(Right):
+        def fit(self, train, units, context):
+            print("epoch 1, loss .5")
+            return super().fit(train, units, context)
+
+    (check,) = [c for c in method_checks(Talkative) if "one result per unit" in c.promise.text]
+    assert check.outcome().verdict is CheckResult.OK
+    printed = capsys.readouterr()
+    assert "epoch 1" not in printed.out
+    assert "epoch 1" in printed.err
 
 
 def test_reading_the_table_of_a_users_own_card_is_seen(

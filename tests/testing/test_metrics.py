@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from fairbench.api.metric import Metric
 from fairbench.errors import CheckError
 from fairbench.registry import load_registry
 from fairbench.testing import check_metric
+from fairbench.testing.metric_promises import MetricTrial
 
 METRICS = load_registry().metrics.classes
 
@@ -165,6 +167,22 @@ class NeedsReplicates(LowestI):
 @pytest.mark.parametrize("metric", [Spread, LowestI])
 def test_a_good_metric_passes(metric: type[Metric]) -> None:
     check_metric(metric)
+
+
+class ReturnsANumber(Spread):
+    def compute(self, evaluation):
+        return 1.0
+
+
+class Exits(Spread):
+    def compute(self, evaluation):
+        sys.exit(3)
+
+
+@pytest.mark.parametrize("other", [ReturnsANumber, Exits])
+def test_a_metric_of_curves_is_not_blamed_for_another_metric(other: type[Metric]) -> None:
+    beside = MetricTrial(LowestI, [*METRICS.values(), other])
+    assert beside.values["whole"] == MetricTrial(LowestI, [*METRICS.values()]).values["whole"]
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,32 @@ def test_losses_are_one_number_for_each_model(wrong: object) -> None:
         )
 
 
+def test_a_layer_that_models_would_share_is_refused_before_the_first_step() -> None:
+    """It made models of one another, and the training failed after its last step."""
+
+    class Shared(Auto):
+        def __init__(self, streams: Streams) -> None:
+            super().__init__(streams)
+            self.last = torch.nn.LayerNorm(3)
+
+        def losses(self, batch: Batch) -> dict[str, Tensor]:
+            raise AssertionError("a step was taken")
+
+    streams = Streams([0, 1])
+    with pytest.raises(
+        TypeError, match=r"last\.weight has the shape \(3,\): the first axis must be"
+    ):
+        train(
+            Shared(streams),
+            X,
+            S,
+            groups=2,
+            schedule=Schedule(3, batch_size=8),
+            streams=streams,
+            progress=lambda fraction, note: None,
+        )
+
+
 def parameters(model: Auto, index: int) -> list[np.ndarray]:
     return [p.detach()[index].numpy() for p in model.parameters()]
 
