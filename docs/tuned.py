@@ -16,7 +16,7 @@ from markdown_parts import make_table
 SEARCHES = LEADERBOARDS / "experiments/tuned"
 
 _HEADS = (
-    *("method", "trials", "splits", "default", "best trial", "tuned setting"),
+    *("method", "trials", "default", "best trial", "tuned setting"),
     *("AUFDC, default", "AUFDC, tuned"),
 )
 
@@ -24,8 +24,7 @@ _HEADS = (
 def format_tuned(datasets: Sequence[str], boards: Sequence[str]) -> str:
     """Format the searches on one dataset, and the rows they gave on its board.
 
-    ``splits`` are those of a trial; ``default`` and ``best trial`` are areas on the validation set
-    with the budget of the trials.
+    ``default`` and ``best trial`` are areas on the validation sets with the budget of the trials.
     """
     (dataset,), (board,) = datasets, boards
     rows = read_rows(board)
@@ -44,10 +43,7 @@ def format_tuned(datasets: Sequence[str], boards: Sequence[str]) -> str:
             names = (method, f"{method} (tuned)")
         found = [rows.get(name) for name in names]
         areas = ["not yet" if row is None else show_area(row) for row in found]
-        # One seed each; a search on the official split alone had no column for it yet. A trial that
-        # diverged has fewer curves.
-        splits = int(trials["curves"].max()) if "curves" in trials else 1
-        shown = [str(len(trials)), str(splits), show_share(default), show_share(best)]
+        shown = [str(len(trials)), show_share(default), show_share(best)]
         lines.append((order_figure(best), [f"`{method}`", *shown, setting, *areas]))
     lines.sort(key=lambda line: line[0])
     return make_table(_HEADS, (cells for _, cells in lines))

@@ -34,7 +34,7 @@ def test_a_search_is_shown_with_its_defaults(
         "0,1024,0.1,0.085,complete,1,2,16,",
         "1,600,0.3,0.08,complete,1,2,16,",
     )
-    shown = ["`funnel`", "2", "2", ".085", ".080", "cells 600, blind 0.3", ".074", "not yet"]
+    shown = ["`funnel`", "2", ".085", ".080", "cells 600, blind 0.3", ".074", "not yet"]
     assert line == shown
 
 
@@ -46,7 +46,7 @@ def test_the_first_trial_need_not_be_the_defaults_nor_whole(
         "0,500,0.2,,diverged,1,1,8,diverged",
         "1,600,0.3,0.08,complete,1,2,16,",
     )
-    assert line[1:5] == ["2", "2", "none", ".080"]
+    assert line[1:4] == ["2", "none", ".080"]
 
 
 def test_defaults_that_diverged_have_no_area(
@@ -57,7 +57,7 @@ def test_defaults_that_diverged_have_no_area(
         "0,1024,0.1,,diverged,1,0,3,diverged",
         "1,600,0.3,0.08,complete,1,2,16,",
     )
-    assert line[2:4] == ["2", "none"]
+    assert line[1:3] == ["2", "none"]
 
 
 def test_where_nothing_is_better_the_default_is_the_tuned_setting(
@@ -68,7 +68,7 @@ def test_where_nothing_is_better_the_default_is_the_tuned_setting(
         "0,1024,0.1,0.085,complete,1,2,16,",
         "1,600,0.3,0.09,complete,1,2,16,",
     )
-    assert line[3:] == [".085", ".085", "the default", ".074", ".074"]
+    assert line[2:] == [".085", ".085", "the default", ".074", ".074"]
 
 
 def test_what_a_search_held_fixed_is_part_of_its_setting(
@@ -80,4 +80,4 @@ def test_what_a_search_held_fixed_is_part_of_its_setting(
         "0,1024,0.085,complete,1,2,16,",
         heads=HEADS.replace("blind,", ""),
     )
-    assert line[3:6] == ["none", ".085", "cells 1024, blind 0.3"]
+    assert line[2:5] == ["none", ".085", "cells 1024, blind 0.3"]
