@@ -29,7 +29,7 @@ from fairbench.runs.opened_files import no_new_files
 from fairbench.runs.own_process import call_in_own_process
 from fairbench.runs.plan import PlannedUnit
 from fairbench.runs.point_arrays import Kind, PointArrays
-from fairbench.stats.rounding import column_spread, most_rounding
+from fairbench.stats.rounding import most_difference
 from fairbench.store import encoders, files
 from fairbench.store.records import UnitRecord
 from fairbench.store.text import describe
@@ -38,9 +38,6 @@ from fairbench.training.threads import use_one_thread
 MAX_DIFFERING = 0.01
 """Share of rows that may have other codes: a code that is rounded may jump on another device."""
 
-_CLOSE = 1e-3
-"""Most difference that is rounding, of a column's spread from its 16% to its 84% quantile, which
-outliers do not widen; a few steps of single precision are allowed besides."""
 _DRAWS = 16
 """Draws of a row whose means are compared."""
 _FEW, _DRAWS_OF_FEW = 1_000, 64
@@ -99,7 +96,7 @@ class EncodedRows:
             if mine is None or before is None or mine.shape != before.shape:
                 return 1.0
             known = before.reshape(len(before), -1).astype(np.float64)
-            allowed = _CLOSE * column_spread(known) + most_rounding(known)
+            allowed = most_difference(known)
             allowed = allowed + (2 * _STEP * np.sqrt(known) if step is None else step)
             differs |= (np.abs(mine.reshape(known.shape) - known) > allowed).any(axis=1)
         return float(differs.mean())

@@ -6,12 +6,10 @@ import math
 
 import numpy as np
 
-from fairbench.stats.rounding import column_spread, most_rounding
+from fairbench.stats.rounding import most_difference
 
 _SIGMAS = 6.0
 """Standard errors by which means of draws may differ."""
-_CLOSE = 1e-3
-"""Most difference that is rounding, of a column's spread."""
 
 
 def share_of_moved_means(before: np.ndarray, after: np.ndarray) -> float:
@@ -21,7 +19,9 @@ def share_of_moved_means(before: np.ndarray, after: np.ndarray) -> float:
     """
     gap = np.abs(before.mean(axis=0) - after.mean(axis=0))
     error = np.sqrt((before.var(axis=0) + after.var(axis=0)) / len(before))
-    return float((gap > _SIGMAS * error + _rounding(before[0])).any(axis=1).mean())
+    return float(
+        (gap > _SIGMAS * error + most_difference(before[0].astype(np.float64))).any(axis=1).mean()
+    )
 
 
 def share_beyond(known: np.ndarray, new: np.ndarray) -> float:
@@ -43,12 +43,5 @@ def share_beyond(known: np.ndarray, new: np.ndarray) -> float:
 
 def _beyond(known: np.ndarray, new: np.ndarray) -> float:
     low, high = known.min(axis=0), known.max(axis=0)
-    room = (high - low) + _rounding(known[0])
+    room = (high - low) + most_difference(known[0].astype(np.float64))
     return float(((new < low - room) | (new > high + room)).any(axis=(0, 2)).mean())
-
-
-def _rounding(codes: np.ndarray) -> np.ndarray:
-    """Return by how much codes ``(n, k)`` may differ by rounding."""
-    wide = codes.astype(np.float64)
-    allowed: np.ndarray = _CLOSE * column_spread(wide) + most_rounding(wide)
-    return allowed

@@ -16,6 +16,10 @@ _MIDDLE = (0.16, 0.84)
 """Quantiles, of which outliers do not change the distance."""
 
 
+_CLOSE = 1e-3
+"""Difference between two computations of the same, as a share of a column's spread."""
+
+
 def column_spread(known: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the distance from the 16% to the 84% quantile of columns ``(n, k)``, ``(k,)``."""
     if not len(known):
@@ -47,3 +51,11 @@ def most_rounding(known: NDArray[np.float64]) -> NDArray[np.float64]:
     scale = distance_from_others(known)
     constant = (scale == 0).all(axis=0)
     return np.where(constant, steps, np.minimum(steps, _OF_SPREAD * scale))
+
+
+def most_difference(known: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return by how much the same code, computed in another way, may differ, ``(n, k)``.
+
+    That is a thousandth of the spread of its column, which outliers do not widen, and rounding.
+    """
+    return _CLOSE * column_spread(known) + most_rounding(known)
