@@ -10,6 +10,8 @@ what it leaks (docs/sklearn.md);
 
 from typing import TYPE_CHECKING
 
+from fairbench.versions import PACKAGE_VERSION
+
 if TYPE_CHECKING:
     from fairbench.auditing.arrays import audit as audit
     from fairbench.auditing.report import AuditReport as AuditReport
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from fairbench.leaderboard.compare import compare as compare
     from fairbench.leaderboard.frames import load_leaderboard as load_leaderboard
 
-__version__ = "0.2.0.dev0"
+__version__ = PACKAGE_VERSION
 
 _LAZY = {
     "audit": "fairbench.auditing.arrays",

@@ -1,4 +1,7 @@
-"""Versions that go into job keys: raise one when figures change."""
+"""The package's version, and those that go into job keys: raise one when figures change."""
+
+PACKAGE_VERSION = "0.2.0.dev0"
+"""Version of the package, as in pyproject.toml."""
 
 ENGINE_VERSION = 2
 """Version of the training engine: layers, random streams, optimizer, schedule. The dtype of matrix

@@ -183,11 +183,10 @@ class AuditReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; the same arrays and seed give the same ones."""
-        from fairbench import __version__
-        from fairbench.versions import AUDIT_VERSION
+        from fairbench.versions import AUDIT_VERSION, PACKAGE_VERSION
 
         return {
-            "fairbench": __version__,
+            "fairbench": PACKAGE_VERSION,
             "audit_version": AUDIT_VERSION,
             "audit": self.audit,
             "seed": self.seed,

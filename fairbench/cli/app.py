@@ -36,9 +36,9 @@ app = typer.Typer(
 
 def _show_version(value: bool) -> None:
     if value:
-        from fairbench import __version__
+        from fairbench.versions import PACKAGE_VERSION
 
-        print(f"fairbench {__version__}")
+        print(f"fairbench {PACKAGE_VERSION}")
         raise typer.Exit
 
 

@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from fairbench import __version__
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.measured import evaluate_curves, resample
@@ -30,6 +29,7 @@ from fairbench.leaderboard.select import (
 from fairbench.registry import Registry
 from fairbench.stats.intervals import Array
 from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
+from fairbench.versions import PACKAGE_VERSION
 
 
 class BoardInfo(BaseModel):
@@ -183,7 +183,7 @@ def make_board(
             audit_version=versions.pop(),
             folds=_folds(records, dataset, budget),
             made=finished[:10],
-            fairbench=__version__,
+            fairbench=PACKAGE_VERSION,
         ),
         units=sorted(units.values(), key=lambda unit: unit.key),
         points=[point for curve in chosen for point in curve.points],
