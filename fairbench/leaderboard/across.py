@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from fairbench.api import Track
 from fairbench.api.collection import Collection
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import LeaderboardEntry, test_over_train
@@ -24,11 +25,14 @@ Array = npt.NDArray[np.float64]
 
 MEASURES = {
     # column: whether lower is better
+    "accuracy_y_at_leakage_10": False,
     "aufdc": True,
     "aufdc_certified": True,
     "transfer_at_leakage_10": False,
 }
-"""Columns that verdicts are made of. The last is measured on variants for unseen tasks."""
+"""Columns that verdicts are made of. The first is of the aware track alone, which is ranked by it
+on each table; the last is measured on variants for unseen tasks.
+"""
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,7 @@ def compare_across(
     groups = _groups(tables, collection)
     verdicts, unranked = [], []
     for group in groups:
-        for measure in MEASURES:
+        for measure in _measures_of(group):
             members = _members(by_name, collection, group, measure)
             compared = Comparison(collection, group, measure, members)
             made = _verdict(compared.replicated(), registry)
@@ -169,6 +173,11 @@ def _groups(tables: Sequence[Tables], collection: Collection) -> list[RankingGro
     known = {one.dataset for one in collection.tables} | {one.unseen for one in collection.tables}
     rows = [row for table in tables if table.dataset in known for row in table.leaderboard]
     return list(dict.fromkeys(row.group for row in rows))
+
+
+def _measures_of(group: RankingGroup) -> list[str]:
+    aware = group.track == Track.AWARE
+    return [name for name in MEASURES if aware or name != "accuracy_y_at_leakage_10"]
 
 
 def _members(

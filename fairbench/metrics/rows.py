@@ -324,7 +324,9 @@ class AcrossRow(VariantRow):
 
     collection: Annotated[str, "name of the collection of tables"]
     measure: Annotated[
-        str, "what is compared: aufdc, aufdc_certified, or transfer_at_leakage_10 on unseen tasks"
+        str,
+        "what is compared: aufdc, aufdc_certified, transfer_at_leakage_10 on unseen tasks, or in "
+        "the aware track accuracy_y_at_leakage_10",
     ]
     family: Annotated[str, "methods of one module; a baseline is a family of its own"]
     tables: Annotated[int, "tables on which all these rows are replicated"]

@@ -157,6 +157,31 @@ def test_higher_is_better_for_unseen_tasks(registry: Registry) -> None:
     assert verdict.figures.min() > 0
 
 
+def test_the_aware_track_is_first_ranked_by_what_is_left_for_y(registry: Registry) -> None:
+    """As on each table: with s in hand an encoder can be almost free of it at no distortion."""
+    tables = [
+        a_table(
+            name,
+            [
+                with_folds(
+                    method,
+                    folds(aufdc, k),
+                    accuracy_y_at_leakage_10=folds(a_y, k + 9),
+                    track="aware",
+                )
+                for method, aufdc, a_y in (("qleace", 0.01, 0.7), ("fnf", 0.02, 0.8))
+            ],
+        )
+        for k, name in enumerate(NAMES)
+    ]
+    verdicts, _ = compare_across(tables, TEN, registry)
+    assert [verdict.measure for verdict in verdicts] == ["accuracy_y_at_leakage_10", "aufdc"]
+    by_task, by_area = ([row.method for row in verdict.rows] for verdict in verdicts)
+    assert by_task == ["fnf", "qleace"]
+    assert by_area == ["qleace", "fnf"]
+    assert all(t.leaderboard[0].method == by_task[0] for t in tables)
+
+
 def test_without_replicated_rows_the_table_has_no_ranks(registry: Registry) -> None:
     tables = [Tables(NAMES[k], [one_split("pca", k, aufdc=0.1 * k)]) for k in (1, 2)]
     tables[1].entries.append(one_split("sofair", 3, aufdc=0.05))
