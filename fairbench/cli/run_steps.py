@@ -26,10 +26,12 @@ from fairbench.runs.executors import make_executor
 from fairbench.runs.executors.base import Executor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
-from fairbench.runs.plan import make_plan
+from fairbench.runs.plan import make_plan, resolve_methods
 from fairbench.runs.training import TrainingRun
 from fairbench.store.text import clean
+from fairbench.training.compiler import are_compiled
 from fairbench.training.device import cores, resolve_device
+from fairbench.training.schedule import FEWEST_COMPILED
 
 _MAX_LINES = 60
 """Jobs that a dry run prints one by one."""
@@ -57,11 +59,20 @@ def run(config: RunConfig, registry: Registry, *, dry_run: bool, tune: int | Non
     searched = searched_methods(config, registry, tune) if tune is not None else []
     executor = make_executor(config)
     if not dry_run:
-        executor.prepare()
+        executor.prepare(compiler=_may_compile(config, registry))
     try:
         return _run(config, registry, board, searched, executor, dry_run=dry_run, tune=tune)
     finally:
         executor.stop()
+
+
+def _may_compile(config: RunConfig, registry: Registry) -> bool:
+    """Whether trainings are so long that they are compiled; which ones, only the data tell."""
+    names = resolve_methods(config.methods, registry)
+    if config.budget == "quick" or not any(registry.methods[name].uses_gpu for name in names):
+        return False
+    iterations = FEWEST_COMPILED if config.budget == "full" else int(config.budget)
+    return are_compiled(iterations, resolve_device(config.device))
 
 
 def _run(

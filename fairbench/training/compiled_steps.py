@@ -2,10 +2,9 @@
 
 The networks of tables are so small that starting the operations of a step, some hundreds, takes
 longer than most of them run. Compiled, they are a few dozen loops. What a step does is traced once,
-as operations on tensors; PyTorch's compiler writes C++ for it, which needs a compiler on the
-machine. It keeps what it made in TORCHINDUCTOR_CACHE_DIR, by default in the folder for temporary
-files. The start takes seconds, and half a minute the first time: only long trainings gain. Models
-say by ``recordable`` that they can be traced. The results are the same but for rounding.
+as operations on tensors, and then compiled (:mod:`.compiler`). The start takes seconds, and half a
+minute the first time: only long trainings gain. Models say by ``recordable`` that they can be
+traced. The results are the same but for rounding.
 """
 
 from __future__ import annotations
@@ -23,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from fairbench.training.compiler import compile_for_cpu
 from fairbench.training.model import Batch, StackedModel
 from fairbench.training.placed_streams import PlacedStreams
 from fairbench.training.steps import (
@@ -40,19 +40,6 @@ if TYPE_CHECKING:
 _Many = Sequence[Tensor]
 Compile = Callable[["GraphModule"], Callable[..., Any]]
 """Compiles a traced step."""
-
-
-def compile_for_cpu(traced: GraphModule) -> Callable[..., Any]:
-    """Compile a traced step when it is first called, in this process: a job has one thread."""
-    options: dict[str, Any] = {
-        "compile_threads": 1,
-        # With larger loops PyTorch 2.13 fails at l-mifr-ss (KeyError), and is not faster elsewhere.
-        "realize_reads_threshold": 2,
-    }
-    compiled: Callable[..., Any] = torch.compile(
-        traced, fullgraph=True, dynamic=False, options=options
-    )
-    return compiled
 
 
 class CompiledSteps:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import shutil
-import sys
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -13,11 +9,12 @@ from contextlib import nullcontext
 import numpy as np
 
 from fairbench.training.checkpoint import Checkpoint
+from fairbench.training.compiler import are_compiled
 from fairbench.training.divergence import CHECK_EVERY, DivergenceMonitor
 from fairbench.training.layers import use_fastest_products
 from fairbench.training.model import StackedModel
 from fairbench.training.recorded_steps import RecordedSteps, on_own_stream
-from fairbench.training.schedule import FEWEST_COMPILED, Schedule
+from fairbench.training.schedule import Schedule
 from fairbench.training.steps import Losses, Steps
 from fairbench.training.streams import Streams
 
@@ -96,15 +93,8 @@ def _taken_by(steps: Steps) -> Callable[[int], Losses]:
         return steps.take
     if steps.streams.device.type != "cpu":
         return RecordedSteps(steps).take
-    if steps.schedule.iterations < FEWEST_COMPILED or not _compiler_is_there():
+    if not are_compiled(steps.schedule.iterations, "cpu"):
         return steps.take
     from fairbench.training.compiled_steps import CompiledSteps  # its imports take a second
 
     return CompiledSteps(steps).take
-
-
-def _compiler_is_there() -> bool:
-    """Whether the machine has the C++ compiler that PyTorch would call, and may call it."""
-    usual = "clang++" if sys.platform == "darwin" else "g++"
-    command = shlex.split(os.environ.get("CXX", "")) or [usual]
-    return shutil.which(command[0]) is not None and os.environ.get("TORCH_COMPILE_DISABLE") != "1"

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.fx import GraphModule
 
 from fairbench.data.prepared import Prepared
-from fairbench.training import Batch, compiled_steps, trainer
+from fairbench.training import Batch, compiled_steps, compiler, trainer
 from fairbench.training.checkpoint import Checkpoint
 from fairbench.training.compiled_steps import CompiledSteps
 from fairbench.training.divergence import DivergenceMonitor
@@ -38,10 +38,6 @@ class AsItStands:
     def __call__(self, traced: GraphModule) -> Callable[..., Any]:
         self.compiled += 1
         return traced
-
-
-def has_compiler() -> bool:
-    return trainer._compiler_is_there()
 
 
 @pytest.mark.parametrize("name", NEURAL)
@@ -66,7 +62,7 @@ def test_every_neural_method_trains_alike_as_traced(name: str, prepared: Prepare
         torch.testing.assert_close(traced[at], buffer, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.skipif(not has_compiler(), reason="there is no C++ compiler")
+@pytest.mark.skipif(not compiler.compiler_is_there(), reason="there is no C++ compiler")
 def test_compiled_steps_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     class Noisy(Auto):
         """Draws, warms up and remembers; its adversary trains alone every other step."""
@@ -88,7 +84,7 @@ def test_compiled_steps_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> 
             return {"model": distortion - batch.ramp(0.5) * ce, "adversary": ce}
 
     def trained(fewest: int) -> tuple[Noisy, list[str | None]]:
-        monkeypatch.setattr(trainer, "FEWEST_COMPILED", fewest)
+        monkeypatch.setattr(compiler, "FEWEST_COMPILED", fewest)
         streams = Streams([1, 2])
         model = Noisy(streams)
         reasons = trainer.train(
@@ -266,4 +262,4 @@ def test_compiling_can_be_impossible_or_forbidden(
     variable: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, value)
-    assert not has_compiler()
+    assert not compiler.compiler_is_there()

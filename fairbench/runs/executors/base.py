@@ -100,8 +100,15 @@ class Executor(ABC):
 
     workers: int
 
-    def prepare(self) -> None:
-        """Begin to load what jobs need, while the caller plans them; there may be none."""
+    def prepare(self, *, compiler: bool = False) -> None:
+        """Begin to load what jobs need, while the caller plans them; there may be none.
+
+        ``compiler``: that of PyTorch too, since trainings will be compiled.
+        """
+        return None
+
+    def expect(self, job: Job) -> None:
+        """Make what a job will need, best before any job runs: it is submitted next."""
         return None
 
     @abstractmethod

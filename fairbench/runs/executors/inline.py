@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
@@ -40,6 +40,7 @@ from fairbench.runs.executors.devices import (
     share_of,
 )
 from fairbench.runs.executors.output import JobOutput
+from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
 from fairbench.store.text import describe, describe_fully
@@ -64,6 +65,9 @@ _PRINTED_EVERY = 1.0
 
 _LONGEST_END = 15.0
 """Seconds that a guardian has to end its job: somewhat more than it gives itself."""
+
+_LONGEST_COMPILATION = 60.0
+"""Seconds that the compilation of PyTorch's header may take; later jobs would do it."""
 
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -110,13 +114,27 @@ class InlineExecutor(Executor):
         self._running: list[_Child] = []
         self._started_again: set[str] = set()
         self._used = False
+        self._loads_compiler = self._compiler_is_ready = False
 
     @functools.cached_property
     def _context(self) -> Any:
-        return _context()
+        return _context(compiler=self._loads_compiler)
 
-    def prepare(self) -> None:
+    def prepare(self, *, compiler: bool = False) -> None:
+        self._loads_compiler = compiler
         _ = self._context
+
+    def expect(self, job: Job) -> None:
+        """Have PyTorch's compiler compile its header before jobs take memory, if a job needs it."""
+        if self._compiler_is_ready or not (isinstance(job, FitJob) and job.may_be_compiled):
+            return
+        self._compiler_is_ready = self._used = True
+        child = self._start_process(worker.compile_header)
+        try:
+            child.join(_LONGEST_COMPILATION)
+        finally:
+            child.terminate()
+            child.join(_LONGEST_END)
 
     def submit(self, job: Job) -> None:
         _ = self._context
@@ -172,7 +190,7 @@ class InlineExecutor(Executor):
         """Start a job, given as itself and pickled."""
         ours, theirs = self._context.Pipe(duplex=True)
         printed, prints = self._context.Pipe(duplex=False)
-        process = self._start_process(theirs, prints)
+        process = self._start_process(worker.main, theirs, prints)
         theirs.close()
         prints.close()
         device = self._gpus().take(share_of(job)) if share_of(job) > 0 else None
@@ -184,13 +202,11 @@ class InlineExecutor(Executor):
         receiver, output = Receiver(ours), JobOutput(printed)
         return _Child(job, process, ours, printed, receiver, output, time.monotonic(), device)
 
-    def _start_process(self, connection: Connection, prints: Connection) -> Any:
-        """Start a job's process; ExecutorError where the fork server ends each time meanwhile."""
+    def _start_process(self, target: Callable[..., object], *given: Connection) -> Any:
+        """Start a process; ExecutorError where the fork server ends each time meanwhile."""
         for pause in _PAUSES:
             time.sleep(pause)
-            process = self._context.Process(
-                target=worker.main, args=(connection, prints), daemon=True
-            )
+            process = self._context.Process(target=target, args=given, daemon=True)
             # The server was killed at this moment; multiprocessing starts another once it is gone,
             # which takes a while on a busy machine.
             with contextlib.suppress(EOFError, ConnectionError):
@@ -288,16 +304,15 @@ class InlineExecutor(Executor):
             child.process.join()
 
 
-def _context() -> Any:
+def _context(*, compiler: bool) -> Any:
     """A fork server that has loaded what every job needs: a fresh process in milliseconds."""
     for name, value in JOB_ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["fairbench.runs.executors.server_start", "fairbench.runs.executors.preload"]
-    )
+    wanted = ["server_start", *["preload_compiler"] * compiler, "preload"]
+    context.set_forkserver_preload([f"fairbench.runs.executors.{name}" for name in wanted])
     _start_server()
     return context
 

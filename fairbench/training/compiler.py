@@ -1,0 +1,120 @@
+"""PyTorch's compiler for the CPU, and what jobs on one machine share of its work.
+
+It writes C++, which needs a compiler on the machine. What it makes it keeps in
+TORCHINDUCTOR_CACHE_DIR, by default in the folder for temporary files; there too it keeps a header
+that it compiles first of all, for all later programs. That takes eight seconds and half a gigabyte,
+once on a machine. Nothing heavy is imported here: whoever plans jobs asks whether there is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fairbench.training.schedule import FEWEST_COMPILED
+
+if TYPE_CHECKING:
+    from torch.fx import GraphModule
+
+_LONGEST_WAIT = 120.0
+"""Seconds for which a job waits for another that compiles the same."""
+
+
+def compiler_is_there() -> bool:
+    """Whether the machine has the C++ compiler that PyTorch would call, and may call it."""
+    usual = "clang++" if sys.platform == "darwin" else "g++"
+    command = shlex.split(os.environ.get("CXX", "")) or [usual]
+    return shutil.which(command[0]) is not None and os.environ.get("TORCH_COMPILE_DISABLE") != "1"
+
+
+def are_compiled(iterations: int, device: str) -> bool:
+    """Whether a training of so many steps is compiled on a device, if its model can be traced."""
+    return iterations >= FEWEST_COMPILED and device == "cpu" and compiler_is_there()
+
+
+def compile_for_cpu(traced: GraphModule) -> Callable[..., Any]:
+    """Compile a traced step when it is first called, in this process: a job has one thread.
+
+    Of jobs that would compile the same, one does, and the others find what it made.
+    """
+    compiled = _compile(traced)
+    is_first = True
+
+    def call(*values: Any) -> Any:
+        nonlocal is_first
+        if not is_first:
+            return compiled(*values)
+        is_first = False
+        with _one_at_a_time(_name(traced)):
+            return compiled(*values)
+
+    return call
+
+
+def compile_header() -> None:
+    """Have the header compiled, if that was not done on this machine before.
+
+    A process that does it before the jobs start has the memory that they would need.
+    """
+    if not compiler_is_there():
+        return
+    import torch
+
+    # Another compiler, or another installation of PyTorch, has another header.
+    words = "\n".join([torch.__version__, torch.__file__, os.environ.get("CXX", "")])
+    done = _kept(f"header-{_hashed(words)}")
+    if not done.exists():
+        with torch.no_grad():
+            _compile(torch.add)(torch.ones(64), torch.ones(64))
+        done.touch()
+
+
+def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
+    import torch
+
+    options: dict[str, Any] = {
+        "compile_threads": 1,
+        # With larger loops PyTorch 2.13 fails at l-mifr-ss (KeyError), and is not faster elsewhere.
+        "realize_reads_threshold": 2,
+    }
+    compiled: Callable[..., Any] = torch.compile(
+        function, fullgraph=True, dynamic=False, options=options
+    )
+    return compiled
+
+
+def _name(traced: GraphModule) -> str:
+    """Name what is computed, on tensors of which shapes."""
+    shapes = [getattr(node.meta.get("val"), "shape", None) for node in traced.graph.nodes]
+    return _hashed(f"{traced.code}{shapes}")
+
+
+@contextmanager
+def _one_at_a_time(name: str) -> Iterator[None]:
+    """Let one process of this user do what has some name; the others wait meanwhile."""
+    from filelock import FileLock, Timeout
+
+    with ExitStack() as held:
+        # Where there can be no lock, or another process takes too long, several do the same.
+        with suppress(OSError, Timeout):
+            held.enter_context(FileLock(_kept(f"{name}.lock"), timeout=_LONGEST_WAIT))
+        yield
+
+
+def _kept(name: str) -> Path:
+    """Return a path beside PyTorch's header: in a folder of this user for temporary files."""
+    folder = Path(tempfile.gettempdir(), f"fairbench-{os.getuid()}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder / name
+
+
+def _hashed(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
