@@ -3,9 +3,10 @@
 python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --results DIR --data-root DIR
 
 There is a board for each dataset of the recipe. A method stands there by its name, or with
-hyperparameters: ``{method: NAME, label: LABEL, params: {...}}``. The board is written after each
-method, to ``unfinished/``, or where the recipe says. So a long job can end at any time, and go on
-later or on another machine: the board itself says what is done. With its last method it moves to
+hyperparameters: ``{method: NAME, label: LABEL, params: {...}}``, and with several seeds of each
+split: ``{method: NAME, seeds: [0, 1]}``. The board is written after each method, to
+``unfinished/``, or where the recipe says. So a long job can end at any time, and go on later or on
+another machine: the board itself says what is done. With its last method it moves to
 ``fairbench_boards/`` and is published. To make all rows anew, delete the board first. Models that
 fail are left out, and the exit code is 1 at the end.
 """
@@ -82,7 +83,10 @@ def make(
         config["methods"] = [method]
     else:
         config["methods"] = [method.method]
-        config |= {"params": {method.method: method.params}, "label": method.label}
+        if method.label is not None:
+            config |= {"params": {method.method: method.params}, "label": method.label}
+        if method.seeds is not None:
+            config["seeds"] = method.seeds
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
         yaml.safe_dump(config, file)
         file.flush()

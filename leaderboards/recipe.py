@@ -18,16 +18,18 @@ HERE = Path(__file__).parent
 
 
 class Row(BaseModel):
-    """A method with hyperparameters of its own.
+    """A method with hyperparameters, or seeds, of its own.
 
-    ``params`` may also be a file of this folder that ``tune.py`` wrote.
+    ``params`` may also be a file of this folder that ``tune.py`` wrote. With hyperparameters it
+    needs a ``label``. ``seeds`` are those of each split, by default those of ``run``.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     method: str
-    label: str
-    params: dict[str, Any]
+    label: str | None = None
+    params: dict[str, Any] = {}
+    seeds: list[int] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -39,6 +41,12 @@ class Row(BaseModel):
             except (OSError, KeyError) as error:
                 raise ValueError(f"{given['params']}: {error}") from error
         return given
+
+    @model_validator(mode="after")
+    def _labelled(self) -> Row:
+        if bool(self.params) != (self.label is not None):
+            raise ValueError(f"{self.method}: give both params and a label, or neither")
+        return self
 
 
 class Boards(BaseModel):

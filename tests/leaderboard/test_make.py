@@ -9,6 +9,7 @@ from typing import Any
 import make
 import pytest
 import recipe
+import yaml
 
 
 @pytest.fixture(autouse=True)
@@ -77,3 +78,41 @@ def test_a_published_board_stays_as_it_is_while_it_is_extended(folder: Path) -> 
 def test_the_board_of_a_single_question_grows_where_the_recipe_says(folder: Path) -> None:
     assert run(Commands(ends_at="noise"), board="question.board") == 130
     assert (folder / "question.board").read_text() == "leace pca"
+
+
+def test_a_row_may_have_seeds_of_its_own() -> None:
+    configs: list[dict[str, Any]] = []
+
+    def note(*words: str) -> int:
+        configs.append(yaml.safe_load(Path(words[2]).read_text()))
+        return 0
+
+    rows: list[Any] = [
+        {"method": "pca", "seeds": [0, 1]},
+        {"method": "sofair", "label": "two", "params": {"beta_max": 2}, "seeds": [0, 1]},
+        "noise",
+    ]
+    boards = recipe.Boards(datasets=["adults-gender"], version=5, run={"splits": 5}, methods=rows)
+    given = argparse.Namespace(results=Path("out"), data_root=Path("data"), dry_run=False)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(recipe, "fairbench", note)
+        for row in boards.methods:
+            make.make(row, "adults-gender", boards, given, [])
+    same = {"datasets": ["adults-gender"], "require_real_data": True, "splits": 5}
+    assert configs == [
+        {**same, "methods": ["pca"], "seeds": [0, 1]},
+        {
+            **same,
+            "methods": ["sofair"],
+            "params": {"sofair": {"beta_max": 2}},
+            "label": "two",
+            "seeds": [0, 1],
+        },
+        {**same, "methods": ["noise"]},
+    ]
+
+
+@pytest.mark.parametrize("row", [{"label": "two"}, {"params": {"beta_max": 2}}])
+def test_hyperparameters_have_a_label_and_a_label_has_hyperparameters(row: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="sofair: give both params and a label, or neither"):
+        recipe.Row(method="sofair", **row)
