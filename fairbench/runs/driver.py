@@ -87,7 +87,6 @@ def drive(
         def submit(some: Iterable[Job]) -> None:
             for job in some:
                 ready.add(job.id)
-                executor.expect(job)
                 shared.submit(job)
 
         def submit_ahead() -> None:

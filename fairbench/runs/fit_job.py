@@ -27,7 +27,6 @@ from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status, status_of
 from fairbench.store.text import clean_line, describe, describe_fully
-from fairbench.training.compiler import are_compiled
 
 
 @dataclass(frozen=True)
@@ -94,11 +93,6 @@ class FitJob:
     def claimed(self) -> tuple[str, ...]:
         """Keys that no other run may work on meanwhile."""
         return self.keys + self.audits
-
-    @property
-    def may_be_compiled(self) -> bool:
-        """Whether training goes by compiled steps, if the method's model can be traced."""
-        return self.method.uses_gpu and are_compiled(self.iterations, self.device)
 
     @property
     def expected_points(self) -> int:

@@ -12,10 +12,13 @@ import hashlib
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,22 +62,45 @@ def compile_for_cpu(traced: GraphModule) -> Callable[..., Any]:
     return call
 
 
-def compile_header() -> None:
-    """Have the header compiled, if that was not done on this machine before.
+def header_is_compiled() -> bool:
+    """Whether the header was compiled on this machine before, or cannot be kept."""
+    try:
+        return _header_mark().exists()
+    except OSError:  # of the folder for temporary files
+        return True
 
-    A process that does it before the jobs start has the memory that they would need.
+
+def start_compiling_header() -> subprocess.Popen[bytes]:
+    """Start a process, of a group of its own, that compiles the header without a word.
+
+    It is best done before jobs start: then the memory is there that they would need. Trainings do
+    it where that failed, and tell what is missing.
     """
-    if not compiler_is_there():
-        return
+    call = f"from {__name__} import compile_header; compile_header()"
+    nowhere = subprocess.DEVNULL
+    return subprocess.Popen(
+        [sys.executable, "-c", call],
+        stdin=nowhere,
+        stdout=nowhere,
+        stderr=nowhere,
+        start_new_session=True,
+    )
+
+
+def compile_header() -> None:
+    """Have the header compiled, by compiling something small."""
     import torch
 
-    # Another compiler, or another installation of PyTorch, has another header.
-    words = "\n".join([torch.__version__, torch.__file__, os.environ.get("CXX", "")])
-    done = _kept(f"header-{_hashed(words)}")
-    if not done.exists():
-        with torch.no_grad():
-            _compile(torch.add)(torch.ones(64), torch.ones(64))
-        done.touch()
+    with torch.no_grad():
+        _compile(torch.add)(torch.ones(64), torch.ones(64))
+    _header_mark().touch()
+
+
+def _header_mark() -> Path:
+    """Return the file that is there once the header is; another PyTorch has another header."""
+    torch = find_spec("torch")
+    where = torch.origin if torch is not None else None
+    return _kept("header-" + _hashed(f"{where} {version('torch')} {os.environ.get('CXX')}"))
 
 
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -107,10 +107,6 @@ class Executor(ABC):
         """
         return None
 
-    def expect(self, job: Job) -> None:
-        """Make what a job will need, best before any job runs: it is submitted next."""
-        return None
-
     @abstractmethod
     def submit(self, job: Job) -> None:
         """Queue a job; jobs start in the order they were given."""

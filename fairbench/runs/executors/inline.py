@@ -9,11 +9,12 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
@@ -40,10 +41,10 @@ from fairbench.runs.executors.devices import (
     share_of,
 )
 from fairbench.runs.executors.output import JobOutput
-from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.store.status import Status
 from fairbench.store.text import describe, describe_fully
+from fairbench.training.compiler import header_is_compiled, start_compiling_header
 from fairbench.training.threads import THREAD_VARIABLES
 
 JOB_ENVIRONMENT = {
@@ -114,27 +115,21 @@ class InlineExecutor(Executor):
         self._running: list[_Child] = []
         self._started_again: set[str] = set()
         self._used = False
-        self._loads_compiler = self._compiler_is_ready = False
+        self._loads_compiler = False
+        self._header: subprocess.Popen[bytes] | None = None
 
     @functools.cached_property
     def _context(self) -> Any:
+        self._end_header(after=_LONGEST_COMPILATION)
         return _context(compiler=self._loads_compiler)
 
     def prepare(self, *, compiler: bool = False) -> None:
         self._loads_compiler = compiler
-        _ = self._context
-
-    def expect(self, job: Job) -> None:
-        """Have PyTorch's compiler compile its header before jobs take memory, if a job needs it."""
-        if self._compiler_is_ready or not (isinstance(job, FitJob) and job.may_be_compiled):
-            return
-        self._compiler_is_ready = self._used = True
-        child = self._start_process(worker.compile_header)
-        try:
-            child.join(_LONGEST_COMPILATION)
-        finally:
-            child.terminate()
-            child.join(_LONGEST_END)
+        if compiler and not header_is_compiled():
+            # It takes so much memory that the server starts once it is there.
+            self._header = start_compiling_header()
+        else:
+            _ = self._context
 
     def submit(self, job: Job) -> None:
         _ = self._context
@@ -170,8 +165,22 @@ class InlineExecutor(Executor):
             child.process.terminate()
         for child in list(self._running):
             self._remove(child)
+        self._end_header()
         if not self._used and "_context" in self.__dict__:
             _end_server()  # it still loads, and whoever reads its output would wait for its end
+
+    def _end_header(self, after: float = 0.0) -> None:
+        """End the compilation of PyTorch's header, if it has not ended after some seconds."""
+        if self._header is None:
+            return
+        process, self._header = self._header, None
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(after)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # it leads a group of its own
+                process.wait()
 
     def _next_that_fits(self) -> Job | None:
         """The first job that waits and finds room on a GPU, if it needs one."""
@@ -190,7 +199,7 @@ class InlineExecutor(Executor):
         """Start a job, given as itself and pickled."""
         ours, theirs = self._context.Pipe(duplex=True)
         printed, prints = self._context.Pipe(duplex=False)
-        process = self._start_process(worker.main, theirs, prints)
+        process = self._start_process(theirs, prints)
         theirs.close()
         prints.close()
         device = self._gpus().take(share_of(job)) if share_of(job) > 0 else None
@@ -202,11 +211,13 @@ class InlineExecutor(Executor):
         receiver, output = Receiver(ours), JobOutput(printed)
         return _Child(job, process, ours, printed, receiver, output, time.monotonic(), device)
 
-    def _start_process(self, target: Callable[..., object], *given: Connection) -> Any:
-        """Start a process; ExecutorError where the fork server ends each time meanwhile."""
+    def _start_process(self, connection: Connection, prints: Connection) -> Any:
+        """Start a job's process; ExecutorError where the fork server ends each time meanwhile."""
         for pause in _PAUSES:
             time.sleep(pause)
-            process = self._context.Process(target=target, args=given, daemon=True)
+            process = self._context.Process(
+                target=worker.main, args=(connection, prints), daemon=True
+            )
             # The server was killed at this moment; multiprocessing starts another once it is gone,
             # which takes a while on a busy machine.
             with contextlib.suppress(EOFError, ConnectionError):

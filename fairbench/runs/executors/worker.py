@@ -74,20 +74,6 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
     os._exit(0)
 
 
-def compile_header() -> NoReturn:
-    """Have PyTorch's compiler compile its header, without a word: trainings tell what they miss."""
-    _forget_the_server()
-    start_guarded([])
-    silence = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in (1, 2):
-        os.dup2(silence, descriptor)
-    with contextlib.suppress(Exception):
-        from fairbench.training import compiler  # loads torch, and the driver imports this file
-
-        compiler.compile_header()
-    os._exit(0)
-
-
 def _is_open(connection: Connection, channel: os.stat_result) -> bool:
     """Whether a job's connection is still what it was: a plugin may have closed any descriptor.
 
