@@ -1,29 +1,30 @@
-"""What a training step on images costs with and without the allocator's settings of jobs.
+"""What a training step on images costs with and without keeping freed memory.
 
     python benchmarks/image_step.py
 
-Two processes run the same convolutional autoencoder on one thread: one in the environment of jobs
-(fairbench.runs.executors.inline.JOB_ENVIRONMENT), which keeps freed memory, one as glibc does by
-itself. Measures processor time in the program and in the system, page faults, and the ratio.
+Two processes run the same convolutional autoencoder on one thread: one keeps freed memory, as jobs
+on images do (fairbench.training.freed_memory), one does as glibc does by itself. Measures
+processor time in the program and in the system, page faults, and the ratio.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import resource
 import subprocess
 import sys
 
-from fairbench.runs.executors.inline import JOB_ENVIRONMENT
+from fairbench.training.freed_memory import keep_freed_memory
 from fairbench.training.threads import use_one_thread
 
 BATCH, STEPS = 512, 6
 
 
-def measure_steps() -> tuple[float, float, int]:
+def measure_steps(*, keep: bool) -> tuple[float, float, int]:
     """User seconds, system seconds and page faults of a few steps."""
     use_one_thread()
+    if keep:
+        keep_freed_memory()
     import torch
     from torch import nn
 
@@ -49,18 +50,19 @@ def measure_steps() -> tuple[float, float, int]:
 
 def main() -> int:
     if "--measure" in sys.argv:
-        print(json.dumps(measure_steps()))
+        print(json.dumps(measure_steps(keep="--keep" in sys.argv)))
         return 0
     from figures import Figures  # loads torch, which what is measured loads by itself
 
-    plain = {name: value for name, value in os.environ.items() if name not in JOB_ENVIRONMENT}
-    settings = {"memory freed as by default": plain, "freed memory kept": plain | JOB_ENVIRONMENT}
+    settings: dict[str, list[str]] = {
+        "memory freed as by default": [],
+        "freed memory kept": ["--keep"],
+    }
     totals = []
     with Figures("image-step") as figures:
-        for name, environment in settings.items():
+        for name, options in settings.items():
             answer = subprocess.run(
-                [sys.executable, __file__, "--measure"],
-                env=environment,
+                [sys.executable, __file__, "--measure", *options],
                 check=True,
                 capture_output=True,
                 text=True,

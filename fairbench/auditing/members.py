@@ -40,6 +40,7 @@ from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.wide.views import WIDE, wide_views
 from fairbench.stats.scores import information, mix_in_prior
 from fairbench.stats.seeds import derive_seed
+from fairbench.training.freed_memory import give_back_freed_memory
 
 _TREES = {Member.BOOSTED_TREES, Member.SOFT_TREES}
 _SOFT = {Member.SOFT_MLP, Member.SOFT_TREES, Member.SOFT_COUNTING}
@@ -189,7 +190,9 @@ class _Ensemble:
         if not self._members(view.name, columns):
             return []  # before all rows are looked at
         rows = self.rows.seen_through(view.apply)
-        return self._fit_members(view, rows, derive_seed(self.seed, view.name))
+        members = self._fit_members(view, rows, derive_seed(self.seed, view.name))
+        give_back_freed_memory()
+        return members
 
     def search_widely(self, members: list[_Fitted]) -> list[_Fitted]:
         """Fit the members of views of a wide search that explain what the best one missed."""

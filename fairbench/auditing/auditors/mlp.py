@@ -215,7 +215,7 @@ def _fit(
     def predict(rows: Floats) -> Tensor:
         data = torch.tensor(rows, dtype=torch.float32)
         with torch.no_grad():
-            parts = [stack(part.expand(models, -1, -1)) for part in torch.split(data, 4096)]
+            parts = [stack(part.expand(models, -1, -1)) for part in torch.split(data, 1024)]
         return torch.cat(parts, dim=1)
 
     return predict

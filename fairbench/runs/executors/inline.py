@@ -45,18 +45,8 @@ from fairbench.runs.job import Job
 from fairbench.store.status import Status
 from fairbench.store.text import describe, describe_fully
 from fairbench.training.compiler import header_is_compiled, start_compiling_header
+from fairbench.training.freed_memory import give_back_freed_memory
 from fairbench.training.threads import THREAD_VARIABLES
-
-JOB_ENVIRONMENT = {
-    # Thread pools are sized when libraries load.
-    **dict.fromkeys(THREAD_VARIABLES, "1"),
-    # By default glibc gives large blocks back to the system at once. The activations of a
-    # convolutional network are such blocks, and a training step would spend more time on page
-    # faults than on its products (benchmarks/image_step.py). The memory goes with the process.
-    "MALLOC_MMAP_MAX_": "0",
-    "MALLOC_TRIM_THRESHOLD_": str(2**31 - 1),
-}
-"""Variables that the processes of jobs inherit, unless they are set already."""
 
 _LONGEST_WAIT = 1.0
 """Seconds without news after which the caller may look around."""
@@ -197,6 +187,7 @@ class InlineExecutor(Executor):
 
     def _start(self, job: Job, content: bytes | memoryview) -> _Child:
         """Start a job, given as itself and pickled."""
+        give_back_freed_memory()  # of results that are stored since, and of data that is prepared
         ours, theirs = self._context.Pipe(duplex=True)
         printed, prints = self._context.Pipe(duplex=False)
         process = self._start_process(theirs, prints)
@@ -317,8 +308,8 @@ class InlineExecutor(Executor):
 
 def _context(*, compiler: bool) -> Any:
     """A fork server that has loaded what every job needs: a fresh process in milliseconds."""
-    for name, value in JOB_ENVIRONMENT.items():
-        os.environ.setdefault(name, value)
+    for name in THREAD_VARIABLES:  # thread pools are sized when libraries load
+        os.environ.setdefault(name, "1")
     if sys.platform == "win32":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
