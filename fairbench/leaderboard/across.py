@@ -14,7 +14,7 @@ import numpy.typing as npt
 from fairbench.api import Track
 from fairbench.api.collection import Collection
 from fairbench.leaderboard.build import Tables
-from fairbench.leaderboard.ranking import LeaderboardEntry, test_over_train
+from fairbench.leaderboard.ranking import LOWER_IS_BETTER, LeaderboardEntry, test_over_train
 from fairbench.metrics.rows import DEFAULT, AcrossRow, RankingGroup, Variant, named
 from fairbench.registry import Registry, family
 from fairbench.stats import across
@@ -23,13 +23,7 @@ from fairbench.stats.ranks import estimate_over_splits
 
 Array = npt.NDArray[np.float64]
 
-MEASURES = {
-    # column: whether lower is better
-    "accuracy_y_at_leakage_10": False,
-    "aufdc": True,
-    "aufdc_certified": True,
-    "transfer_at_leakage_10": False,
-}
+MEASURES = ("accuracy_y_at_leakage_10", "aufdc", "aufdc_certified", "transfer_at_leakage_10")
 """Columns that verdicts are made of. The first is of the aware track alone, which is ranked by it
 on each table; the last is measured on variants for unseen tasks.
 """
@@ -60,7 +54,7 @@ class Verdict:
     @property
     def lower_is_better(self) -> bool:
         """Whether low figures are good."""
-        return MEASURES[self.measure]
+        return LOWER_IS_BETTER[self.measure]
 
     @property
     def source_count(self) -> int:
@@ -116,7 +110,7 @@ class Comparison:
     @property
     def sign(self) -> float:
         """What figures are multiplied by so that low ones are good."""
-        return 1.0 if MEASURES[self.measure] else -1.0
+        return 1.0 if LOWER_IS_BETTER[self.measure] else -1.0
 
     @property
     def labels(self) -> dict[Variant, str]:

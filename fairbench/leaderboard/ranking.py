@@ -16,8 +16,13 @@ from fairbench.stats.intervals import Array, Estimate, Sample, paired
 from fairbench.stats.ranks import RankOverSplits, estimate_over_splits, rank_over_splits
 from fairbench.store.records import UnitRecord
 
-LOWER = {"aufdc": True, "accuracy_y_at_leakage_10": False}
-"""Columns that rows may be ranked by, and whether lower is better."""
+LOWER_IS_BETTER = {
+    "aufdc": True,
+    "aufdc_certified": True,
+    "accuracy_y_at_leakage_10": False,
+    "transfer_at_leakage_10": False,
+}
+"""Direction of the columns that rows, or methods across tables, are ranked by."""
 
 
 def test_over_train(folds: int) -> float:
@@ -83,7 +88,7 @@ def _untested(tested: Collection[str]) -> dict[str, float | None]:
 
 def _order(column: str) -> Callable[[LeaderboardEntry], tuple[bool, float, Variant]]:
     """Sort by a figure, the best first; incomplete rows, and those without it, last."""
-    sign = 1.0 if LOWER[column] else -1.0
+    sign = 1.0 if LOWER_IS_BETTER[column] else -1.0
 
     def key(entry: LeaderboardEntry) -> tuple[bool, float, Variant]:
         value = entry.row.figures.get(column)
@@ -106,7 +111,7 @@ def _ranked(
             figures,
             test_over_train=test_over_train(folds),
             reference=reference,
-            lower_is_better=LOWER[column],
+            lower_is_better=LOWER_IS_BETTER[column],
         )
 
     places = [entry.row.variant for entry in entries]

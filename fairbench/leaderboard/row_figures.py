@@ -9,7 +9,7 @@ import numpy as np
 
 from fairbench.api.metric import Metric
 from fairbench.leaderboard.measured import MeasuredCurve, compute, mean_of, resample
-from fairbench.leaderboard.ranking import LOWER, test_over_train
+from fairbench.leaderboard.ranking import test_over_train
 from fairbench.leaderboard.row_curves import RowCurves
 from fairbench.stats.intervals import Array, Sample, estimate
 from fairbench.stats.ranks import estimate_over_splits
@@ -87,7 +87,7 @@ def _interval(column: str, sample: Sample) -> tuple[float, float] | tuple[None, 
 
 
 def _clipped(column: str, low: float, high: float) -> tuple[float, float]:
-    if column in LOWER or column.startswith("accuracy_y"):  # areas and accuracies are shares
+    if column == "aufdc" or column.startswith("accuracy_y"):  # areas and accuracies are shares
         return max(low, 0.0), min(high, 1.0)
     return low, high
 

@@ -27,6 +27,7 @@ from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
 from fairbench.store.encoders import Encoder, pack
 from fairbench.store.status import Status, status_of
 from fairbench.store.text import clean_line, describe, describe_fully
+from fairbench.training.freed_memory import keep_freed_memory
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,8 @@ class FitJob:
 
     def run(self, progress: Progress) -> list[UnitResult]:
         """Train, read the points, encode; one result per unit."""
+        if self.data.info.architecture.image is not None:
+            keep_freed_memory()
         return replace(self, data=AuditRows.of(self.data, self.rows).data)._run(progress)
 
     def _run(self, progress: Progress) -> list[UnitResult]:

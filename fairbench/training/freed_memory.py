@@ -19,9 +19,9 @@ def keep_freed_memory() -> None:
 
     By default glibc gives blocks above 32 MB back to the system at once. The activations of a
     convolutional network are such blocks, and a training step would spend more time on page faults
-    than on its products (benchmarks/image_step.py). Arrays of tables are smaller: there it gains no
-    time, and the audit of x would hold three times the memory. What the environment sets already
-    stays. Nothing happens with other C libraries.
+    than on its products (benchmarks/image_step.py). Arrays of tables are smaller: jobs on tables
+    would gain no time by it. What the environment sets already stays. Nothing happens with other C
+    libraries.
     """
     import ctypes
 
@@ -33,7 +33,10 @@ def keep_freed_memory() -> None:
 
 
 def give_back_freed_memory() -> None:
-    """Give what was freed and lies between blocks in use back to the system; takes milliseconds."""
+    """Give what was freed and lies between blocks in use back to the system, in milliseconds.
+
+    glibc itself gives back what lies at the end alone. Nothing happens with other C libraries.
+    """
     import ctypes
 
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairbench.training.freed_memory import keep_freed_memory
 from fairbench.runs.job import Job
 from fairbench.store.status import Status, status_of
 from fairbench.store.text import describe, describe_fully
@@ -172,8 +171,6 @@ def run_guarded(
     Texts of errors are cleaned here, before they travel.
     """
     use_one_thread()
-    if job.data.info.architecture.image is not None:
-        keep_freed_memory()
     try:
         return Succeeded(job.run(progress))
     except let_out:
