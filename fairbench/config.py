@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar
 
@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from fairbench.errors import ConfigError, UnknownNameError, say_why, say_why_and_what
+from fairbench.files.paths import split_paths
 from fairbench.files.yaml_mapping import read_yaml
 
 MAX_FOLDS = 20
@@ -114,18 +115,20 @@ def split_names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-Seconds = Annotated[
-    float, BeforeValidator(lambda v: parse_duration(v) if isinstance(v, str) else v)
-]
+def _parsed(parse: Callable[[str], Any]) -> BeforeValidator:
+    """Parse a value that is text."""
+    return BeforeValidator(lambda value: parse(value) if isinstance(value, str) else value)
+
+
+Seconds = Annotated[float, _parsed(parse_duration)]
 """Seconds, or text such as 90s, 30m or 2h."""
 
 Label = Annotated[str, AfterValidator(check_label)]
 """Name of the rows with some hyperparameters."""
 
-Names = Annotated[
-    tuple[str, ...], BeforeValidator(lambda v: split_names(v) if isinstance(v, str) else v)
-]
-"""Names, or text with commas between them."""
+Names = Annotated[tuple[str, ...], _parsed(split_names)]
+DatasetNames = Annotated[tuple[str, ...], _parsed(split_paths)]
+"""Names, of datasets also paths of cards; or text with commas between them."""
 
 
 class ExecutorConfig(BaseModel):
@@ -221,7 +224,7 @@ class RunConfig(ExecutorConfig):
     """
 
     methods: Names = Field(min_length=1)
-    datasets: Names = Field(min_length=1)
+    datasets: DatasetNames = Field(min_length=1)
     seeds: tuple[int, ...] = Field((0,), min_length=1)
     splits: int | None = Field(None, ge=2, le=MAX_FOLDS)
     shift: str | None = Field(None, min_length=1, max_length=200)

@@ -75,7 +75,7 @@ def split(s: Ints, seed: int) -> dict[Role, Ints]:
 
 
 def _check_classes(
-    codes: Ints, names: tuple[str, ...], rows: Mapping[Role, Ints], kind: str, name: str
+    codes: Ints, names: tuple[str, ...], by_role: Mapping[Role, Ints], kind: str, name: str
 ) -> None:
     """Raise DataError for a group or a class that has too few rows in a role."""
     remedy = "merge it with another, or leave its rows out of all arrays"
@@ -84,12 +84,13 @@ def _check_classes(
             f"cut the {len(names)} different numbers of {name} into ranges, or merge some if they "
             "are codes"
         )
-    for role, where in rows.items():
+    for role, where in by_role.items():
         counts = np.bincount(codes[where], minlength=len(names))
         fewest = int(np.argmin(counts))
         if counts[fewest] < MIN_ROWS[role]:
             total = int((codes == fewest).sum())
+            rows = "1 row" if total == 1 else f"{total:,} rows"
             raise DataError(
-                f"The {kind} {names[fewest]!r} of {name} has {total:,} rows, {counts[fewest]} of "
+                f"The {kind} {names[fewest]!r} of {name} has {rows}, {counts[fewest]} of "
                 f"them in {role}, where {MIN_ROWS[role]} are needed: {remedy}."
             )

@@ -145,7 +145,7 @@ def board_changes(
 
 def board_export(
     dataset: DatasetName,
-    version: Annotated[int, typer.Option(min=1, help="Number of this edition.")],
+    version: Annotated[int, typer.Option(min=1, max=10_000, help="Number of this edition.")],
     budget: Annotated[
         str, typer.Option(help="Budget of the rows: full, quick or a number of iterations.")
     ] = "full",
@@ -178,6 +178,7 @@ def board_export(
     )
     if board.incomplete:
         err.print(
-            f"Warning: some curves failed of {', '.join(board.incomplete)}. Why: fairbench status",
+            f"Warning: of {', '.join(board.incomplete)} some curves failed, or are not finished. "
+            "Which: fairbench status",
             markup=False,
         )

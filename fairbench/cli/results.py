@@ -9,16 +9,18 @@ from typing import Annotated
 
 import typer
 
-from fairbench.cli.console import confirm, out
+from fairbench.cli.console import confirm, err, out
 from fairbench.cli.options import Results, StoreUrl
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.files import write_file
 from fairbench.leaderboard.board_file import SUFFIX, read_board
 from fairbench.models.query import ResultsLocation
+from fairbench.report.format import format_count
 from fairbench.store.database import Store
 from fairbench.store.export import read_export
 from fairbench.store.imported_rows import check_origin
+from fairbench.store.records import PointRecord, UnitRecord
 
 
 def results_export(
@@ -26,13 +28,22 @@ def results_export(
     results: Results = None,
     store: StoreUrl = None,
 ) -> None:
-    """Write all records to a text file, without representations."""
-    lines = list(ResultsLocation(results, store).open_store().export())
+    """Write all finished records to a text file, without representations."""
+    opened = ResultsLocation(results, store).open_store()
+    lines = list(opened.export())
     content = "".join(f"{line}\n" for line in lines).encode()
     if file.suffix == ".gz":
         content = gzip.compress(content, mtime=0)  # the same records, the same bytes
     write_file(file, content)
     out.print(f"{len(lines) - 1} records written to {file}", markup=False)
+    records = [*opened.records(UnitRecord), *opened.records(PointRecord)]
+    if unfinished := sum(not record.status.ended for record in records):
+        err.print(
+            f"Warning: {format_count(unfinished, 'record')} of models and points wait or run, and "
+            "are not in the file: rows that lack them may look complete where it is imported. "
+            "Export again when the run has ended.",
+            markup=False,
+        )
 
 
 def results_import(

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from fairbench.cli.console import out
 from fairbench.cli.options import Results, StoreUrl, complete_datasets, complete_methods
 from fairbench.cli.plugins import load_plugins
-from fairbench.errors import ConfigError, UnknownNameError
+from fairbench.errors import ConfigError, UnknownNameError, say_where, say_why
 from fairbench.files.paths import is_file_name
 from fairbench.leaderboard.against import compare_with
 from fairbench.leaderboard.board import Board
@@ -59,8 +60,8 @@ def submit_command(
     board = find_board(against, registry, dataset)
     records = read(location.open_store())
     row = _row(records, board, registry, name, params)
-    submission = Submission(
-        SubmissionInfo(
+    try:
+        info = SubmissionInfo(
             board=board.info.name,
             dataset=row.dataset,
             method=name,
@@ -70,9 +71,14 @@ def submit_command(
             submitter=submitter,
             code=code,
             made=now(),
-        ),
-        _records(records, board, row),
-    )
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(
+            f"The row cannot be submitted: {say_where(first)}: {say_why(first)}.",
+            "--submitter is one line of at most 200 characters, --code of 400.",
+        ) from None
+    submission = Submission(info, _records(records, board, row))
     SubmittedRow(submission, board)  # what a verifier would refuse is not written
     path = output or Path(f"{name}-{board.info.name}{SUFFIX}")
     if not path.name.endswith(SUFFIX) or not is_file_name(path.name):

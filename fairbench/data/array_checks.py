@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
-from fairbench.data.column_values import ColumnKind, guess_kind, numbers, texts
+from fairbench.data.column_values import ColumnKind, are_codes, guess_kind, numbers, texts
 from fairbench.data.prepare import coded
 from fairbench.errors import DataError, nearest
 
@@ -244,7 +244,10 @@ def _plain(values: np.ndarray, name: str) -> np.ndarray:
     """Return an array of objects as text or numbers, if all are of one of these kinds."""
     for kinds, dtype in (((str,), str), ((bool, np.bool_), bool), ((int, np.integer), np.int64)):
         if all(isinstance(value, kinds) for value in values):
-            return values.astype(dtype)
+            try:
+                return values.astype(dtype)
+            except OverflowError:  # names, as any other
+                return values.astype(str)
     first = next((v for v in values if not isinstance(v, str)), values[0])
     raise DataError(
         f"{name} mixes kinds of values ({type(first).__name__} among them, {first!r}): make them "
@@ -258,9 +261,11 @@ def _labels_of(column: pd.Series) -> np.ndarray:
         return column.to_numpy()
     if guess_kind(column) is ColumnKind.NUMBER:
         try:
-            return numbers(column, "")
+            values = numbers(column, "")
         except DataError:  # a word among numbers is a name like the others
-            pass
+            values = np.empty(0)
+        if len(values) and not are_codes(column, values):
+            return values
     return texts(column).to_numpy(dtype=str)
 
 
@@ -269,6 +274,11 @@ def _numbers(column: pd.Series, name: str) -> np.ndarray:
     _check_present(column, name)
     if column.dtype.kind == "b":
         return column.to_numpy()
+    if column.dtype.kind == "c":
+        raise DataError(
+            f"The column {str(column.name)!r} of {name} holds complex numbers: give real and "
+            "imaginary parts as columns of their own."
+        )
     if guess_kind(column) is not ColumnKind.NUMBER:
         raise DataError(
             f"The column {str(column.name)!r} of {name} holds {str(column.iloc[0])!r}, which is "

@@ -21,7 +21,7 @@ from fairbench.data.tables import read_table, rejoined
 from fairbench.errors import DataError, nearest
 from fairbench.files.unpacking import check_arrays
 
-FORMATS = ("npy", "npz", "csv", "parquet")
+FORMATS = ("npy", "npz", "csv", "parquet", "pq")
 """Suffixes of the files that can be read."""
 
 _SPEC = re.compile(rf"(.+?\.({'|'.join(FORMATS)}))(?::(.*))?", re.IGNORECASE | re.DOTALL)
@@ -181,7 +181,7 @@ def _check_disjoint(sources: dict[str, ArraySource], arrays: dict[str, Any]) -> 
     z, s = sources["z"], sources["s"]
     if z.path.resolve() != s.path.resolve():
         return
-    if z.format in ("csv", "parquet"):
+    if z.format not in ("npy", "npz"):
         both = [str(c) for c in arrays["z"].columns if c in set(arrays["s"].columns)]
         if both:
             raise DataError(

@@ -182,6 +182,11 @@ class Card(_Part):
     def _good_name(cls, value: str) -> str:
         return check_name(value)
 
+    @field_validator("separator", mode="before")
+    @classmethod
+    def _tab(cls, value: object) -> object:
+        return value.replace("\\t", "\t") if isinstance(value, str) else value
+
     @field_validator("separator")
     @classmethod
     def _can_separate(cls, value: str) -> str:

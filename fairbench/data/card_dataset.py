@@ -78,7 +78,7 @@ def read_card(path: Path) -> Card:
         values = dict(read_yaml(path, "card", as_text=True))
     except ConfigError as error:
         quotes = 'Quote values that begin with > or contain a colon, as in positive: ">50K"'
-        raise DataError(error.message, quotes if path.exists() else "Check the path.") from None
+        raise DataError(error.message, error.hint or quotes) from None
     values["name"] = values.get("name") or slug(path.stem)
     if values.get("file"):
         values["file"] = (path.resolve().parent / Path(str(values["file"])).expanduser()).resolve()

@@ -131,6 +131,13 @@ def are_dates(column: pd.Series) -> bool:
     return bool(len(text)) and bool(text.str.fullmatch(_DATE).mean() >= NEARLY_ALL)
 
 
+def are_codes(column: pd.Series, values: npt.NDArray[np.float64]) -> bool:
+    """Return whether whole numbers are written as codes are: 01, which is another code than 1."""
+    written = texts(column).astype(str)
+    several = written.nunique() > len(np.unique(values)) or written.str.fullmatch(r"0\d+").any()
+    return bool(several) and bool((values == values.round()).all())
+
+
 def texts(column: pd.Series) -> pd.Series:
     """Return values as text; whole numbers without a decimal point, missing values stay NaN."""
     held = column.dropna()
@@ -177,6 +184,8 @@ def _hint(name: str, value: str, decimal: Decimal) -> str:
         )
     if decimal == "." and re.fullmatch(_COMMA, value):
         return 'If numbers have a decimal comma here, write in the card: decimal: ","'
+    if value.lower() in ("true", "false"):
+        return f"Declare the column a category under `features` of the card: {name}: category"
     if not any(map(str.isdigit, value)):
         return (
             "If that means that the number is missing, write in the card: missing_values: "

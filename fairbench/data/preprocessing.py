@@ -91,7 +91,8 @@ class Preprocessing:
                     codes = (codes == np.arange(len(of_source))).astype(np.float64)
             else:
                 codes, count = self._numbers(column, start, where, unknown)
-            x[:, columns] = (codes - self.mean[columns]) / self.scale[columns]
+            with np.errstate(over="ignore"):  # beyond float32; what is not finite is refused later
+                x[:, columns] = (codes - self.mean[columns]) / self.scale[columns]
             if count:
                 replaced[source] = count
             start = stop
@@ -122,10 +123,10 @@ class Preprocessing:
         common = self.common[feature.source]
         if len(bad) and unknown is Unknown.REFUSE:
             value = column.iloc[bad[0]]
-            what = "no value" if pd.isna(value) else repr(str(value))
+            what = "has no value" if pd.isna(value) else f"is {str(value)!r}"
             several = "row" if len(bad) == 1 else "rows"
             raise UnknownValueError(
-                f"{where}, row {column.index[bad[0]] + 1}: {feature.source} is {what} "
+                f"{where}, row {column.index[bad[0]] + 1}: {feature.source} {what} "
                 f"({len(bad):,} such {several} here); the encoder knows "
                 f"{_few(feature.categories)}.",
                 f"Correct it, or replace such values by the most common, {common!r}, with "
@@ -148,8 +149,13 @@ class Preprocessing:
         known = pd.Index(categories)
         places = known.get_indexer(pd.Index(texts(column))).astype(np.int64)
         if column.dtype.kind == "f":
-            # texts() writes 1.0 as "1" if all are whole, as may be by chance in part of a table.
-            places = np.maximum(places, known.get_indexer(pd.Index(column.astype(str))))
+            # texts() writes 1.0 as "1" where all of a column are whole. Whether all are may differ
+            # between the training table and part of another one.
+            plain = column.astype(str)
+            whole = (column == column.round()) & (column.abs() < 2**53)
+            integers = column.where(whole, 0.0).astype("int64").astype(str)
+            for written in (plain, integers.where(whole, plain)):
+                places = np.maximum(places, known.get_indexer(pd.Index(written)))
         return places
 
     def _numbers(

@@ -31,6 +31,17 @@ def is_file_name(name: str) -> bool:
     return FILE_NAME.fullmatch(name) is not None
 
 
+def split_paths(text: str) -> tuple[str, ...]:
+    """Split names and paths at commas; the path of a file may have commas of its own."""
+    found, parts = list[str](), text.split(",")
+    while parts:
+        ends = range(2, len(parts) + 1)
+        end = max((e for e in ends if Path(",".join(parts[:e]).strip()).is_file()), default=1)
+        found.append(",".join(parts[:end]).strip())
+        parts = parts[end:]
+    return tuple(name for name in found if name)
+
+
 def within(folder: Path, name: str) -> Path:
     """Return the path of a file in a folder, to be written or deleted.
 

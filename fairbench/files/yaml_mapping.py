@@ -48,7 +48,10 @@ def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str,
     if content is None:
         return {}
     if not isinstance(content, dict):
-        raise ConfigError(f"{option} {file} must hold 'key: value' lines.")
+        raise ConfigError(
+            f"{option} {file} must hold 'key: value' lines.",
+            "Begin a line with a key, then write a colon, a space and the value.",
+        )
     for key in content:
         if not isinstance(key, str):
             raise ConfigError(f"{option} {file}: the key {key!r} is not a name.")

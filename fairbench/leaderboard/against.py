@@ -67,9 +67,12 @@ def place_in(own: SelectedRecords, board: Board, registry: Registry) -> Compared
         unit = curves[0].units[0]
         if unit.dataset != board.info.dataset:
             continue
+        # A curve that failed stays with the row, which would look complete without it.
         fitting = [curve for curve in curves if not _why_not(curve, board, published)]
-        reasons = dict.fromkeys(_why_not(curve, board, published) for curve in curves)
-        if fitting and not unit.simulated:
+        reasons = dict.fromkeys(
+            _why_not(curve, board, published) or _without_points(curve) for curve in curves
+        )
+        if any(curve.done for curve in fitting) and not unit.simulated:
             if identity not in published.curves:
                 kept[identity] = fitting
             elif "baseline" not in unit.tags:  # one that joined the run is on the board already
@@ -80,7 +83,10 @@ def place_in(own: SelectedRecords, board: Board, registry: Registry) -> Compared
                     kept[identity] = fitting
         name = Variant(unit.method, unit.params_label).label
         refused += [f"{name}: {reason}" for reason in reasons if reason]
-    records = SelectedRecords({**published.curves, **kept}, references, published.curve_replicates)
+    # An own model may have the key of the published one whose place it takes.
+    replaced = {curve.key for one in kept if one in published.curves for curve in kept[one]}
+    replicates = {k: of for k, of in published.curve_replicates.items() if k not in replaced}
+    records = SelectedRecords({**published.curves, **kept}, references, replicates)
     (table,) = build_tables(records, registry)
     own_rows = {
         Variant(curves[0].units[0].method, curves[0].units[0].params_label)
@@ -102,12 +108,18 @@ def _less_complete(own: SelectedRecords, published: SelectedRecords, identity: I
     whole = all(map(own.is_complete, mine.curves)) or not all(
         map(published.is_complete, theirs.curves)
     )
-    if mine.folds >= theirs.folds and whole:
+    seeds, their_seeds = (len({curve.seed for curve in row.curves}) for row in (mine, theirs))
+    if mine.folds >= theirs.folds and whole and seeds >= their_seeds:
         return ""
+    few = f" with {seeds} of its {their_seeds} seeds" if seeds < their_seeds else ""
     return (
-        f"it is measured on {mine.words}{'' if whole else ', not all points'}; the published row, "
-        f"on {theirs.words}, stays"
+        f"it is measured on {mine.words}{few}{'' if whole else ', not all points'}; the published "
+        f"row, on {theirs.words}, stays"
     )
+
+
+def _without_points(curve: CurveRecords) -> str:
+    return "" if curve.done else f"no point of it is measured ({curve.split})"
 
 
 def _why_not(curve: CurveRecords, board: Board, published: SelectedRecords) -> str:
@@ -126,8 +138,6 @@ def _why_not(curve: CurveRecords, board: Board, published: SelectedRecords) -> s
     for name, (mine, theirs) in known.items():
         if mine != theirs:
             return f"its {name} is {mine}; the board's is {theirs}"
-    if not curve.done:
-        return f"no point of it is measured ({curve.split})"
     if unit.fingerprint not in {key.fingerprint for key in published.references}:
         return f"its rows of data ({curve.split}) are not those of the board"
     if len(curve.points) > board.most_points:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.measured import evaluate_curves, resample
-from fairbench.leaderboard.row_curves import commonest_folds
+from fairbench.leaderboard.row_curves import commonest_folds, missing_seeds
 from fairbench.leaderboard.select import (
     CurveKey,
     CurveRecords,
@@ -100,13 +100,15 @@ class Board:
 
     @property
     def incomplete(self) -> list[str]:
-        """Methods, and labels of their hyperparameters, of which a curve is not complete."""
+        """Methods, and labels of their hyperparameters, of which a curve is not complete or there.
+
+        A curve is missing where other folds have one of that seed.
+        """
         records = self.records()
         units = [
-            curve.units[0]
+            same[0].units[0]
             for same in records.curves.values()
-            for curve in same
-            if not records.is_complete(curve)
+            if missing_seeds(same) or not all(map(records.is_complete, same))
         ]
         return sorted({f"{u.method} ({u.label})" if u.label else u.method for u in units})
 
@@ -144,7 +146,7 @@ def make_board(
     Curves of which something waits or runs are left out, and rows without any figures; not a failed
     curve of a row that has others, without which the row would look complete. ``earlier``: the
     board that some of the records were imported from, whose replicates of areas are kept. Raises
-    ConfigError where there are no rows, or rows of several audits or protocols.
+    ConfigError where there are no rows, or rows of several audits, protocols or kinds of data.
     """
     chosen = [
         curve
@@ -164,6 +166,12 @@ def make_board(
     audits = {curve.audit for curve in chosen}
     versions = {point.version for curve in chosen for point in curve.done}
     protocols = {curve.units[0].protocol for curve in chosen}
+    sources = {curve.units[0].data_source for curve in chosen}
+    if len(sources) > 1:
+        raise ConfigError(
+            f"The rows of {dataset} are of several kinds of data: {', '.join(sorted(sources))}.",
+            "Run all of them on one kind, in a folder of its own: fairbench run --results DIR",
+        )
     if max(len(audits), len(versions), len(protocols)) > 1:
         raise ConfigError(
             f"The rows of {dataset} are of several audits: {sorted(audits)}, version "

@@ -28,7 +28,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     dataset: str = Field(min_length=1)
-    weight: float = Field(1.0, gt=0, le=100, allow_inf_nan=False)
+    weight: float = Field(1.0, ge=0.001, le=100, allow_inf_nan=False)
     unseen: str | None = None
     source: str | None = Field(None, min_length=1)
 

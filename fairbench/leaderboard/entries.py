@@ -15,7 +15,7 @@ from fairbench.leaderboard.measured import (
     mean_of,
 )
 from fairbench.leaderboard.ranking import LeaderboardEntry
-from fairbench.leaderboard.row_curves import RowCurves
+from fairbench.leaderboard.row_curves import RowCurves, missing_seeds
 from fairbench.leaderboard.row_figures import compute_figures
 from fairbench.leaderboard.select import CurveRecords, SelectedRecords
 from fairbench.metrics.rows import LeaderboardRow
@@ -51,7 +51,7 @@ def make_entry(
         dataset=first.dataset,
         data_source=first.data_source,
         splits=of_row.words,
-        complete=missing == 0 and len(measured) == len(curves),
+        complete=missing == 0 and len(measured) == len(curves) and not missing_seeds(curves),
         seeds=len(with_points),
         seeds_missing=len(seeds - with_points),
         points=len(done),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -62,9 +62,9 @@ def rank_rows(
 ) -> list[LeaderboardEntry]:
     """Rank rows with the same folds within track, budget and audit, and order all by the figure.
 
-    Rows that are not replicated stand below, without a rank, and so do all of a dataset that is for
-    demonstration; those that are not complete last. ``tested``: names of the methods that others
-    are tested against.
+    Rows that are not replicated stand below, without a rank, and so do rows on other data than most
+    are on, and all of a dataset that is for demonstration; those that are not complete last.
+    ``tested``: names of the methods that others are tested against.
     """
     ordered: list[LeaderboardEntry] = []
     for members in _group(entries).values():
@@ -75,11 +75,20 @@ def rank_rows(
         ]
         ranked = [entry for entry in named if not entry.row.demonstration]
         folds = commonest([len(entry.folds.get(column, ())) for entry in ranked])
-        same = [e for e in ranked if folds and len(e.folds.get(column, ())) == folds]
+        same = _on_the_same_data(
+            [e for e in ranked if folds and len(e.folds.get(column, ())) == folds]
+        )
         others = [entry for entry in named if not any(entry is one for one in same)]
         ordered += _ranked(sorted(same, key=_order(column)), column, folds, tested)
         ordered += sorted(others, key=_order(column))
     return ordered
+
+
+def _on_the_same_data(entries: Sequence[LeaderboardEntry]) -> list[LeaderboardEntry]:
+    """Return the entries of the data that most are of: of one version, drawn or as released."""
+    counted = Counter(entry.row.fingerprint for entry in entries)
+    most = max(counted, key=lambda known: (counted[known], known), default="")
+    return [entry for entry in entries if entry.row.fingerprint == most]
 
 
 def _untested(tested: Collection[str]) -> dict[str, float | None]:
@@ -164,6 +173,8 @@ def compare(entries: Sequence[LeaderboardEntry], a: str, b: str) -> Iterator[Met
         ]
         for first in _named(complete, a):
             for second in _named(complete, b):
+                if first is second:  # one name is of all rows of a method
+                    continue
                 gap = difference(first, second, column)
                 yield MethodComparison(group, column, first.row, second.row, gap)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -73,6 +74,16 @@ def commonest_folds(
     )
 
 
+def missing_seeds(curves: Iterable[CurveRecords]) -> list[tuple[str, int]]:
+    """Splits and seeds without a curve, where other splits of that number have that seed."""
+    missing = []
+    for own in _by_folds(curves).values():
+        known = {(curve.split, curve.seed) for curve in own}
+        wanted = itertools.product({curve.split for curve in own}, {curve.seed for curve in own})
+        missing += sorted(set(wanted) - known)
+    return missing
+
+
 def _by_folds(curves: Iterable[CurveRecords]) -> dict[int, list[CurveRecords]]:
     """Return the curves of each number of folds, without those of the official split."""
     of_folds: dict[int, list[CurveRecords]] = {}
@@ -85,9 +96,10 @@ def _by_folds(curves: Iterable[CurveRecords]) -> dict[int, list[CurveRecords]]:
 def _complete_folds(
     curves: Sequence[CurveRecords], is_complete: Callable[[CurveRecords], bool]
 ) -> int:
-    """Number of folds of which all curves are complete."""
+    """Number of folds of which the curves of all seeds are there and complete."""
     known = {curve.split for curve in curves}
-    return len(known - {curve.split for curve in curves if not is_complete(curve)})
+    incomplete = {curve.split for curve in curves if not is_complete(curve)}
+    return len(known - incomplete - {split for split, _ in missing_seeds(curves)})
 
 
 def commonest(folds: Sequence[int]) -> int:

@@ -94,7 +94,7 @@ class UnitLedger:
             unit = self.records.get(planned.key)
             if unit is None:
                 continue
-            if unit.status.is_failure:
+            if unit.status.is_failure and not self.must_fit(planned):
                 failures.append((planned.title, unit.status, unit.error or ""))
             for point in self.audits.failures(self.target(planned)):
                 # The title has the point of a multi-shot method.

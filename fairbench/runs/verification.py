@@ -109,8 +109,16 @@ class SubmittedRow:
                 "are missing.",
                 _WHOLE_ROWS,
             )
+        seeds = sorted({unit.seed for unit in self.units.values()})
+        allowed = sorted({unit.seed for unit in board.units})[: len(seeds)]
+        if seeds != allowed:
+            raise ConfigError(
+                f"The row has the seeds {seeds}; of this board it may have {allowed}: which "
+                "seeds a row has is not the submitter's choice.",
+                _WHOLE_ROWS,
+            )
         splits = {unit.fingerprint for unit in self.units.values()}
-        for seed in sorted({unit.seed for unit in self.units.values()}):
+        for seed in seeds:
             of_seed = {unit.fingerprint for unit in self.units.values() if unit.seed == seed}
             if missing := splits - of_seed:
                 raise ConfigError(

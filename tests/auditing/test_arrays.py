@@ -16,7 +16,7 @@ import torch
 import fairbench
 from fairbench.api import Role
 from fairbench.auditing.array_checks import SHARES, split
-from fairbench.data.array_checks import check_features, single_precision
+from fairbench.data.array_checks import check_classes, check_features, single_precision
 from fairbench.errors import FairbenchError
 
 N = 3000
@@ -285,6 +285,7 @@ BAD = {
     "object": (Z.astype(object), S, "holds object values"),
     "text": (Z.astype(str), S, "not numbers"),
     "complex": (Z.astype(complex), S, "complex"),
+    "complex in a frame": (pd.DataFrame(Z.astype(complex)), S, "holds complex numbers"),
     "1-D": (Z[:, 0], S, r"1-D, \(200,\).*reshape\(-1, 1\)"),
     "3-D": (Z[:, :, None], S, r"reshape\(len\(z\), -1\)"),
     "0-D": (3.0, S, "not an array"),
@@ -316,6 +317,22 @@ BAD = {
     ),
     "nan in a frame": (pd.DataFrame(NAN, columns=["a", "b"]), S, "row 18.*'b' has no value"),
 }
+
+
+@pytest.mark.parametrize(
+    ("written", "groups"),
+    [
+        (["01", "1", "10"], ("01", "1", "10")),
+        (["1", "2", "10"], ("1", "2", "10")),
+        (["1e3", "1000", "2"], ("1000", "1e3", "2")),
+        ([10**30, 1, 2], ("1", "1" + "0" * 30, "2")),
+    ],
+)
+def test_codes_are_other_groups_than_the_numbers_that_they_read_as(
+    written: list[Any], groups: tuple[str, ...]
+) -> None:
+    values = pd.Series(written * 3) if isinstance(written[0], str) else written * 3
+    assert check_classes(values, "s")[0] == groups
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -169,6 +169,8 @@ licence: CC0
     assert (data.info.architecture.hidden, data.info.architecture.latent) == ((16, 8), 3)
     dataset = dataset_from_card(path)
     assert (dataset.citation, dataset.licence) == ("A. Nobody", "CC0")
+    tabs = card(frame.to_csv(index=False, header=False, sep="\t"), text.replace('";"', r"'\t'"))
+    assert load(tabs).fingerprint == data.fingerprint
 
 
 def test_missing_values_are_dropped_or_a_category_where_the_card_says_so(card: Write) -> None:
@@ -381,7 +383,8 @@ def test_a_bad_table_ends_in_one_message_and_exit_code_2(
         (CARD + "features: [age, income]", DataError, "under `features` and under `labels`"),
         (CARD + "drop: [aeg]", DataError, "Did you mean 'age'"),
         (CARD.replace("positive: high}", "positive: >5}"), DataError, "Quote values"),
-        ("- a list\n", DataError, "key: value"),
+        ("- a list\n", DataError, "key: value' lines.\nBegin a line with a key"),
+        (CARD + "drop: [age]\ndrop: [age]", DataError, "Leave one of them out"),
         (CARD.replace("sex", "{column: age, bins: [45, 25]}"), DataError, "increasing"),
         (CARD.replace("sex", "{column: sex, groups: {x: f}}"), DataError, "no row of the sens"),
     ],

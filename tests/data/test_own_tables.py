@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from fairbench.api import Feature
 from fairbench.data.array_files import parse_source, read_sources
 from fairbench.data.card_dataset import dataset_from_card
 from fairbench.data.csv_files import index_column
@@ -21,6 +23,7 @@ from fairbench.data.shift import shifted
 from fairbench.data.tables import TableStream, read_table
 from fairbench.data.unknown import Unknown
 from fairbench.errors import DataError, UnknownValueError
+from fairbench.files.paths import split_paths
 
 
 def people(n: int = 900) -> pd.DataFrame:
@@ -71,6 +74,34 @@ def test_marks_of_missing_values_are_those_of_new_rows_too(ending: str, tmp_path
             kept.apply(new.iloc[[row]], where="new")
         _, replaced = kept.apply(new, where="new", unknown=Unknown.COMMON)
         assert replaced == {"age": 100, "job": 100}
+
+
+@pytest.mark.parametrize("half", [2.5, 3.0])
+@pytest.mark.parametrize("known", [("1", "2", "3"), ("1.0", "2.0", "3.0")])
+def test_a_code_is_known_whatever_stands_in_other_rows(known: tuple[str, ...], half: float) -> None:
+    """Codes may be floating-point numbers, all of them whole in one file and not in another."""
+    feature = Feature("zip", "zip", known)
+    kept = Preprocessing((feature,), np.zeros(1), np.ones(1), {"zip": known[2]})
+    new = pd.DataFrame({"zip": [1.0, 2.0, half]})
+    x, replaced = kept.apply(new, where="new", unknown=Unknown.COMMON)
+    assert x[:, 0].tolist() == [0, 1, 2]
+    assert replaced == ({} if half == 3.0 else {"zip": 1})
+
+
+def test_a_number_beyond_single_precision_gives_no_warning() -> None:
+    kept = Preprocessing((Feature("age", "age"),), np.zeros(1), np.ones(1), {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x, _ = kept.apply(pd.DataFrame({"age": [1e300]}), where="new")
+    assert np.isinf(x).all()
+
+
+def test_a_card_may_lie_in_a_folder_with_a_comma(tmp_path: Path) -> None:
+    folder = tmp_path / "staff, 2024"
+    folder.mkdir()
+    (folder / "staff.yaml").touch()
+    names = f"adults, {folder / 'staff.yaml'},compas"
+    assert split_paths(names) == ("adults", str(folder / "staff.yaml"), "compas")
 
 
 def test_infinity_may_be_a_mark_too(tmp_path: Path) -> None:

@@ -58,6 +58,21 @@ def test_a_dataset_for_demonstration_has_rows_and_no_ranks() -> None:
     assert "For demonstration, without ranks: too few rows." in notes_below(found)
 
 
+def test_rows_on_other_data_than_most_have_no_rank() -> None:
+    found = ranked(
+        [
+            with_folds("a", about(0.2), fingerprint="as released"),
+            with_folds("b", about(0.3), fingerprint="as released"),
+            with_folds("c", about(0.1), fingerprint="drawn here", data_source="rendered"),
+        ]
+    )
+    assert [(r.method, r.rank, r.replicated) for r in found] == [
+        ("a", "1", True),
+        ("b", "2", True),
+        ("c", None, False),
+    ]
+
+
 def test_missing_evidence_gives_no_rank() -> None:
     """A row of one split stands below all ranked ones, however low its area."""
     found = ranked(
@@ -130,6 +145,12 @@ def test_replicated_rows_are_compared_over_splits() -> None:
     assert found.difference.p_value() < 1e-4
     # One that is not replicated has nothing to be paired with.
     assert next(compare(entries, "a", "c")).difference is None
+
+
+def test_a_name_of_all_rows_of_a_method_compares_none_with_itself() -> None:
+    entries = [one_split("a", 1, aufdc=0.2), one_split("a", 2, aufdc=0.3, params="bits=4")]
+    (found,) = compare(entries, "a", "a:bits=4")
+    assert (found.a.params, found.b.params) == ("default", "bits=4")
 
 
 def test_two_methods_are_compared_where_both_have_a_row() -> None:

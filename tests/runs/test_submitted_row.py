@@ -170,9 +170,27 @@ def test_a_seed_is_submitted_for_every_split_or_none(folded: Board) -> None:
         if point.unit == unit.key
     ]
     (reference,) = (one for one in folded.references if one.fingerprint == unit.fingerprint)
-    two = replace(folded, references=[*folded.references, reference.replace(key="8" * 64, seed=1)])
+    two = replace(
+        folded,
+        units=[*folded.units, other],
+        references=[*folded.references, reference.replace(key="8" * 64, seed=1)],
+    )
     with pytest.raises(ConfigError, match="seed 1 is missing for 5 of its 6 splits"):
         SubmittedRow(replace(whole, records=[*whole.records, other, *points]), two)
+
+
+def test_a_submitter_does_not_choose_the_seed(folded: Board) -> None:
+    """Of a board with two seeds, the second one alone may be the better one."""
+    units = [unit.replace(key=unit.key[::-1], seed=1) for unit in folded.units]
+    references = [one.replace(key=one.key[::-1], seed=1) for one in folded.references]
+    two = replace(
+        folded,
+        units=[*folded.units, *units],
+        references=[*folded.references, *references],
+    )
+    again = changed_units(submitted(folded), seed=1)
+    with pytest.raises(ConfigError, match=r"has the seeds \[1\]; of this board it may have \[0\]"):
+        SubmittedRow(again, two)
 
 
 def edited(board: Board, figure: str, factor: float, **fields: object) -> list[str]:

@@ -117,3 +117,4 @@ def test_what_failed_elsewhere_is_trained_here(
         Plan(units), store, AuditLedger(store, (), retry=False), config, run="mine", trial=False
     )
     assert ledger.must_fit(units[0]) is trains
+    assert bool(ledger.earlier_failures()) is not trains  # what is trained is reported afterwards

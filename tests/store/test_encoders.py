@@ -163,7 +163,7 @@ def test_missing_is_a_word_like_any_other_unless_a_dataset_made_it(declared: boo
             assert not replaced
             np.testing.assert_array_equal(codes[0, 2], codes[1, 2])
         else:
-            with pytest.raises(DataError, match=r"row 2: colour is no value"):
+            with pytest.raises(DataError, match=r"row 2: colour has no value"):
                 kept.apply(frame, where="new.csv")
     # Files of before do not say, and were read as if it had been asked.
     del written["missing"]
