@@ -4,11 +4,11 @@ python leaderboards/make.py leaderboards/recipes/adults-gender-5.yaml --results 
 
 There is a board for each dataset of the recipe. A method stands there by its name, or with
 hyperparameters: ``{method: NAME, label: LABEL, params: {...}}``, and with several seeds of each
-split: ``{method: NAME, seeds: [0, 1]}``; the baselines then get these seeds too. The board is written after each method, to
-``unfinished/``, or where the recipe says. So a long job can end at any time, and go on later or on
-another machine: the board itself says what is done. With its last method it moves to
-``fairbench_boards/`` and is published. To make all rows anew, delete the board first. Models that
-fail are left out, and the exit code is 1 at the end.
+split: ``{method: NAME, seeds: [0, 1]}``; the baselines then get these seeds too. The board is
+written after each method, to ``unfinished/``, or where the recipe says. So a long job can end at
+any time, and go on later or on another machine: the board itself says what is done. With its last
+method it moves to ``fairbench_boards/`` and is published. To make all rows anew, delete the board
+first. Models that fail are left out, and the exit code is 1 at the end.
 """
 
 from __future__ import annotations
