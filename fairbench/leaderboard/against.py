@@ -111,10 +111,12 @@ def _less_complete(own: SelectedRecords, published: SelectedRecords, identity: I
     seeds, their_seeds = (len({curve.seed for curve in row.curves}) for row in (mine, theirs))
     if mine.folds >= theirs.folds and whole and seeds >= their_seeds:
         return ""
-    few = f" with {seeds} of its {their_seeds} seeds" if seeds < their_seeds else ""
+    here, there = "", ""
+    if seeds < their_seeds:
+        here, there = f" with seeds: {seeds}", f" with seeds: {their_seeds}"
     return (
-        f"it is measured on {mine.words}{few}{'' if whole else ', not all points'}; the published "
-        f"row, on {theirs.words}, stays"
+        f"it is measured on {mine.words}{here}{'' if whole else ', not all points'}; the published "
+        f"row, on {theirs.words}{there}, stays"
     )
 
 
