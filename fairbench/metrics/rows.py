@@ -154,7 +154,9 @@ class LeaderboardRow(TableRow):
     dataset: Dataset
     data_source: DataSource
     splits: Splits
-    complete: Annotated[bool, "whether all points of all these splits and seeds are there"]
+    complete: Annotated[
+        bool, "whether all points of each of these seeds are there on each of these splits"
+    ]
     seeds: Seeds
     seeds_missing: Annotated[int, "requested seeds without a single measured point"]
     points: Annotated[int, "measured points, over all seeds"]
