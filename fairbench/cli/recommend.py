@@ -320,9 +320,13 @@ def _show_misses(answer: Recommendation, registry: Registry) -> None:
         words = ["fairbench", "run", *model.data_options, "--methods", ",".join(untried)]
         command = shlex.join([*words, *model.results.location.options])
         out.print(f"  other methods: {command}", markup=False)
-    most_useful = rank_by_usefulness(answer.candidates.points)[0]
-    method = most_useful.unit.method
-    out.print(f"  more points: fairbench run --methods {method} ... --points 32", markup=False)
+    ranked = rank_by_usefulness(answer.candidates.points)
+    unit = next((point.unit for point in ranked if "baseline" not in point.unit.tags), None)
+    if unit is None:
+        return
+    method = unit.method
+    if "single-shot" in unit.tags:
+        out.print(f"  more points: fairbench run --methods {method} ... --points 32", markup=False)
     if method in registry.methods and declared_space(registry.methods[method], {}):
         out.print(
             f"  other hyperparameters: fairbench run --methods {method} ... --tune 20",

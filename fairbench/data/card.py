@@ -87,6 +87,10 @@ class SensitiveColumn(_Part):
         return self
 
 
+_TAKEN_TASKS = ("validation", "constant", "change", "refitted")
+"""Names after which the accuracy of a further task would be called as another figure is."""
+
+
 def _check_task(name: str) -> str:
     """Return the name of a task, of which tables of figures make names of columns."""
     if not name.isprintable() or len(name) > _MAX_TASK_LENGTH:
@@ -94,6 +98,8 @@ def _check_task(name: str) -> str:
             f"labels have names of at most {_MAX_TASK_LENGTH} printable characters; rename the "
             "column in the table"
         )
+    if name in _TAKEN_TASKS:
+        raise ValueError(f"a figure is called accuracy_y_{name} already; rename the column")
     return name
 
 

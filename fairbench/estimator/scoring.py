@@ -38,6 +38,8 @@ class LeakageScorer:
 
 
 def _predicts(step: Any) -> bool:
+    if step is None or step == "passthrough":
+        return False
     return bool(is_classifier(step) or is_regressor(step))
 
 

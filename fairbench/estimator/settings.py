@@ -50,7 +50,9 @@ def check_knobs(method: Method, knobs: Mapping[str, float]) -> None:
         # A multi-shot method may be trained beyond the range its curve is drawn over.
         knob = known[name]
         low, high = (knob.low, knob.high) if single else knob.limits
-        if not isinstance(value, Real) or not low <= float(value) <= high or math.isinf(value):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise InputError(f"{name}={value!r} of {method.name} is not a number ({knob.summary}).")
+        if not low <= float(value) <= high or math.isinf(value):
             raise InputError(
                 f"{name}={value!r} of {method.name} is out of range: {_range(low, high)} "
                 f"({knob.summary})."

@@ -381,6 +381,11 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _method(self) -> Method:
+        if not isinstance(self.method, str):
+            raise InputError(
+                f"method={self.method!r} is not the name of a method.",
+                "See: fairbench list methods",
+            )
         cls = _registry().methods[self.method]
         return cls(validate_params(cls, {} if self.params is None else self.params))
 

@@ -45,8 +45,15 @@ def bits_csv(tables: Sequence[BitTable]) -> bytes:
 
 
 def information_csv(steps: Sequence[Step]) -> bytes:
-    """Write the steps as CSV: from, to, bits, and a column per feature."""
-    return _csv([{"from": s.before, "to": s.after, "bits": s.bits, **s.correlation} for s in steps])
+    """Write the steps as CSV: from, to, bits, and a column per feature, ``x NAME`` if taken."""
+    own = ("from", "to", "bits")
+    return _csv(
+        [
+            dict(zip(own, (step.before, step.after, step.bits), strict=True))
+            | {f"x {name}" if name in own else name: r for name, r in step.correlation.items()}
+            for step in steps
+        ]
+    )
 
 
 def _csv(rows: Sequence[Mapping[str, object]]) -> bytes:

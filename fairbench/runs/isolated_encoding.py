@@ -8,10 +8,13 @@ file. Nor may a code depend on the other rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+import importlib
+import pickle
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +40,9 @@ from fairbench.training.threads import use_one_thread
 
 MAX_DIFFERING = 0.01
 """Share of rows that may have other codes: a code that is rounded may jump on another device."""
+
+_LARGE = ("sklearn.ensemble", "pandas", "torch")
+"""Libraries that are loaded beforehand: from their sources alone it would take long."""
 
 _DRAWS = 16
 """Draws of a row whose means are compared."""
@@ -130,16 +136,15 @@ class IsolatedEncodingTask:
     since: float
 
     def encode(self) -> list[np.ndarray]:
-        """Return the draws of the codes of the rows, in the order of the parts."""
-        use_one_thread()
-        with self._no_new_files():
-            return self._encode()
+        """Return the draws of the codes of the rows, in the order of the parts.
+
+        From a process of its own, as in :meth:`decode`.
+        """
+        return cast(list[np.ndarray], self._alone(IsolatedEncodingTask._encode))
 
     def decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
         """Decode what another process encoded: nothing can be remembered of the rows."""
-        use_one_thread()
-        with self._no_new_files():
-            return self._decode(drawn)
+        return cast(EncodedRows, self._alone(IsolatedEncodingTask._decode, drawn))
 
     def among_others(
         self, rng: np.random.Generator
@@ -155,8 +160,12 @@ class IsolatedEncodingTask:
         ]
         return replace(self, parts=parts), np.concatenate(stay)
 
-    def _no_new_files(self) -> AbstractContextManager[None]:
-        return no_new_files(self.since, self.method.name, but=self.encoder)
+    def _alone(self, call: Callable[..., Any], *arguments: Any) -> Any:
+        # As bytes: the plugin's module is imported where it is seen what that opens.
+        content = pickle.dumps((call, (self, *arguments)))
+        loaded = [name for name in _LARGE if name in sys.modules]
+        limits = (self.since, self.method.name, self.encoder)
+        return call_in_own_process(_call_alone, content, *limits, loaded)
 
     def _encode(self) -> list[np.ndarray]:
         representation = self._read().at(self.point)
@@ -197,6 +206,18 @@ class IsolatedEncodingTask:
             z = representation.encode(x, s=None, generator=generator)
             encoded.append(checked_codes(z, len(x), f"{self.method.name}.encode"))
         return np.concatenate(encoded)
+
+
+def _call_alone(
+    content: bytes, since: float, name: str, encoder: Path, loaded: Sequence[str]
+) -> Any:
+    """Call what is pickled, in a process that has opened no file of a plugin yet."""
+    for library in loaded:
+        importlib.import_module(library)
+    use_one_thread()
+    with no_new_files(since, name, but=encoder):
+        call, arguments = pickle.loads(content)
+        return call(*arguments)
 
 
 @dataclass(frozen=True)
@@ -250,8 +271,8 @@ class AuditedPoint:
 
         Returns the share of rows that differ. Whatever the plugin raises there is raised here.
         """
-        drawn = call_in_own_process(self.x.encode)
-        again = call_in_own_process(self.x.decode, drawn)
+        drawn = self.x.encode()
+        again = self.x.decode(drawn)
         again = again.in_order(self.numbers).of_groups(self.s)
         share = again.share_of_changed_rows(self.codes)
         if share > MAX_DIFFERING or self.x.method.coding is not Coding.STOCHASTIC:
@@ -266,13 +287,13 @@ class AuditedPoint:
         rows move the generator, means of draws are compared.
         """
         others, stay = self.x.among_others(np.random.default_rng())
-        again = np.stack(call_in_own_process(others.encode))
+        again = np.stack(others.encode())
         one, other = (EncodedRows(np.hstack(list(z[:, stay])), None, None) for z in (drawn, again))
         share = other.share_of_changed_rows(one)
         if share <= MAX_DIFFERING:
             return share
         before, after = (
-            np.stack(call_in_own_process(replace(task, draws=range(_DRAWS)).encode))[:, stay]
+            np.stack(replace(task, draws=range(_DRAWS)).encode())[:, stay]
             for task in (self.x, others)
         )
         return share_of_moved_means(before, after)
@@ -282,7 +303,7 @@ class AuditedPoint:
         rows = np.random.default_rng().permutation(len(self.numbers))[:_FEW]
         draws = range(_DRAWS_OF_FEW + len(drawn))
         few = replace(self.x, parts=[np.concatenate(self.x.parts)[rows]], draws=draws)
-        return share_beyond(np.stack(call_in_own_process(few.encode)), drawn[:, rows])
+        return share_beyond(np.stack(few.encode()), drawn[:, rows])
 
 
 def _other_parts(rows: int, count: int) -> list[Ints]:

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 import sys
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,12 @@ from fairbench.runs.plugin_values import ContractError
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _SYSTEM = ("/proc/", "/sys/", "/dev/")
 """Folders that hold no files of a plugin, but for the memory of processes and what is shared."""
+_OTHER_EVENTS = {
+    **dict.fromkeys(("os.link", "os.mkdir", "os.rename", "os.symlink"), "changes a folder"),
+    **dict.fromkeys(("socket.bind", "socket.connect"), "speaks to another process"),
+    "sqlite3.connect": "opens a database",
+}
+"""What else than a file may hold or tell what it may not know, by the name of Python's event."""
 _OF_A_PROCESS = re.compile(r"/proc/(\d+)/")
 
 
@@ -30,6 +37,7 @@ def no_new_files(since: float, name: str, *, but: Path) -> Iterator[None]:
 
     For the rest of the process, as Python removes no audit hook: use it in a process of its own.
     What does not open files by Python's own functions is not seen.
+    Modules are read from their sources from now on: compiled ones may have been changed since.
 
     Parameters
     ----------
@@ -41,12 +49,17 @@ def no_new_files(since: float, name: str, *, but: Path) -> Iterator[None]:
         The file of its encoder.
     """
     found: list[str] = []
-    allowed = os.path.abspath(but)
+    allowed = os.path.realpath(but)
+    sys.dont_write_bytecode = True
+    sys.pycache_prefix = os.path.join(os.sep, uuid.uuid4().hex)  # which is not there
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event in _OTHER_EVENTS:
+            found.append(f"{_OTHER_EVENTS[event]} ({event})")
         if event != "open" or isinstance(arguments[0], int):
             return
-        path = os.path.abspath(os.fsdecode(arguments[0]))
+        # Through links, as /proc/self/root is one.
+        path = os.path.realpath(os.fsdecode(arguments[0]))
         if path != allowed and (what := _refused(path, arguments[2], since)):
             found.append(what)
 
@@ -58,8 +71,6 @@ def no_new_files(since: float, name: str, *, but: Path) -> Iterator[None]:
 
 def _refused(path: str, flags: int, since: float) -> str | None:
     """Say what is wrong with opening a file; None: nothing."""
-    if "/__pycache__/" in path.replace(os.sep, "/"):
-        return None  # a module that is imported for the first time
     if path.startswith(_SYSTEM) and not path.startswith("/dev/shm/"):
         other = _OF_A_PROCESS.match(path)
         return f"reads {path}" if other and int(other[1]) != os.getpid() else None
@@ -69,6 +80,8 @@ def _refused(path: str, flags: int, since: float) -> str | None:
         status = os.stat(path)
     except OSError:
         return None
+    if stat.S_ISDIR(status.st_mode):
+        return f"opens the folder {path}"  # by which files in it could be opened unseen
     # The time of the last change: that of the last write can be set to any other.
     if stat.S_ISREG(status.st_mode) and status.st_ctime >= since:
         return f"reads {path}, which is newer than its training"

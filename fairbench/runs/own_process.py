@@ -9,10 +9,14 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, ParamSpec, TypeVar, cast
 
+from fairbench.runs.executors import session
 from fairbench.store.text import describe
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
+
+_LONGEST_END = 15.0
+"""Seconds that a guardian has to end its process: somewhat more than it gives itself."""
 
 
 def call_in_own_process(
@@ -20,8 +24,9 @@ def call_in_own_process(
 ) -> Answer:
     """Call a function of a module in a new process; return what it returns.
 
-    What it raises is raised here. Whatever ends the wait, such as Ctrl-C, ends the process.
-    RuntimeError says that the process died.
+    What it raises is raised here, as RuntimeError where it is no Exception, such as SystemExit.
+    Whatever ends the wait, such as Ctrl-C, ends the process. What the process has started ends with
+    it. RuntimeError says that the process died.
     """
     context = get_context("spawn")
     receive, send = context.Pipe(duplex=False)
@@ -34,8 +39,11 @@ def call_in_own_process(
         process.join()
         raise RuntimeError(f"its process ended with exit code {process.exitcode}") from None
     finally:
-        process.kill()
-        process.join()
+        process.terminate()  # its guardian ends it, and all that it has started
+        process.join(_LONGEST_END)
+        if process.pid is not None and process.is_alive():
+            session.end_all(process.pid)
+            process.join()
         receive.close()
     if raised:
         raise answer
@@ -49,10 +57,14 @@ def _answer(
     keywords: dict[str, Any],
 ) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C reaches it too
+    session.start_guarded([send.fileno()])
     try:
         answer = (False, function(*arguments, **keywords))
-    except BaseException as error:
+    except Exception as error:
         answer = (True, error)
+    except BaseException as error:
+        # A plugin's sys.exit(0) must not end the command that asked as if all were well.
+        answer = (True, RuntimeError(describe(error)))
     try:
         message = pickle.dumps(answer)
         pickle.loads(message)  # an exception may be written and not read

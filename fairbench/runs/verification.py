@@ -11,14 +11,17 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from pydantic import ValidationError
+
 from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.config import RunConfig
 from fairbench.data.splits import OFFICIAL
-from fairbench.errors import ConfigError
+from fairbench.errors import ConfigError, say_where, say_why
 from fairbench.leaderboard.board import Board
 from fairbench.registry import Registry, plugin_source
 from fairbench.runs.point_gains import PointGains
 from fairbench.runs.verified_figures import (
+    AREA_FIGURES,
     AllowedDifferences,
     RetrainedFigure,
     compared_figures,
@@ -130,12 +133,19 @@ class SubmittedRow:
         curves = Counter(
             (unit.split, unit.seed) for unit in self.units.values() for _ in unit.points
         )
-        if (longest := max(curves.values(), default=0)) > board.most_points:
+        asked_for = [unit.curve_points or 0 for unit in self.units.values()]
+        if (longest := max([*curves.values(), *asked_for], default=0)) > board.most_points:
             raise ConfigError(
                 f"Its curves have up to {longest} points; those of the {board.info.title} have at "
                 f"most {board.most_points}, and more can only make an area smaller.",
                 f"Run it with --against {board.info.name}, which takes care of that.",
             )
+        for point in self.points:
+            if lacking := [name for name in AREA_FIGURES if point.figures.get(name) is None]:
+                raise ConfigError(
+                    f"{self.units[point.unit].title}, {point.label}: {lacking[0]} is missing.",
+                    _WHOLE_ROWS,
+                )
         for unit in self.units.values():
             asked = {(unit.key, point.label) for point in unit.points}
             if not asked or asked - measured:
@@ -195,16 +205,20 @@ class SubmittedRow:
         for one in self.units.values():
             per_split[one.split] += one.seed == unit.seed
         count = points.pop() or max(per_split.values())
-        return RunConfig(
-            methods=(unit.method,),
-            datasets=(unit.dataset,),
-            seeds=tuple(sorted({u.seed for u in self.units.values()})),
-            splits=int(folds.pop()) if folds else None,
-            budget=int(unit.budget) if unit.budget.isdigit() else unit.budget,
-            points=count if count > 1 else None,
-            params={unit.method: unit.params},
-            against=self.info.board,
-        )
+        try:
+            return RunConfig(
+                methods=(unit.method,),
+                datasets=(unit.dataset,),
+                seeds=tuple(sorted({u.seed for u in self.units.values()})),
+                splits=int(folds.pop()) if folds else None,
+                budget=int(unit.budget) if unit.budget.isdigit() else unit.budget,
+                points=count if count > 1 else None,
+                params={unit.method: unit.params},
+                against=self.info.board,
+            )
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise ConfigError(f"No run has its {say_where(first)}: {say_why(first)}.") from None
 
     def draw(self, count: int, seed: int | None) -> list[PointRecord]:
         """Draw points, of as many splits as there are; by chance where no seed is given.

@@ -138,7 +138,7 @@ def _restored(
     try:
         fitted = method.restore(state, unit, info)
     # A plugin's code, given arrays of another version of itself, may raise anything.
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise _changed(path, method.name, f"{type(error).__name__}: {error}") from error
     steps = described["preprocessing"]
     preprocessing = steps and Preprocessing.from_json(steps)

@@ -382,6 +382,7 @@ def test_a_bad_table_ends_in_one_message_and_exit_code_2(
         (CARD + "features: [age, sex]", DataError, "under `features` and under `sensitive`"),
         (CARD + "features: [age, income]", DataError, "under `features` and under `labels`"),
         (CARD + "drop: [aeg]", DataError, "Did you mean 'age'"),
+        (CARD.replace("column: income", "column: validation"), DataError, "accuracy_y_validation"),
         (CARD.replace("positive: high}", "positive: >5}"), DataError, "Quote values"),
         ("- a list\n", DataError, "key: value' lines.\nBegin a line with a key"),
         (CARD + "drop: [age]\ndrop: [age]", DataError, "Leave one of them out"),

@@ -46,6 +46,13 @@ def test_of_a_pipeline_it_audits_what_reaches_the_classifier() -> None:
     assert score(fair, X, Y) > -0.05
 
 
+@pytest.mark.parametrize("nothing", ["passthrough", None])
+def test_a_step_that_does_nothing_is_no_classifier(nothing: str | None) -> None:
+    fair = fairbench.FairRepresentation("leace")
+    pipeline = Pipeline([("fr", fair), ("last", nothing)]).fit(X, fr__s="side")
+    assert fairbench.leakage_scorer("side")(pipeline, X) == 0.0
+
+
 def test_without_the_column_it_says_what_to_do() -> None:
     fair = fairbench.FairRepresentation("leace").fit(X, s="side")
     with pytest.raises(InputError, match="no column 'side'"):

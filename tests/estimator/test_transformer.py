@@ -234,9 +234,14 @@ def test_a_single_shot_method_is_read_at_any_setting() -> None:
     at_other = fair.transform(X, beta=1.0)
     assert not np.array_equal(at_other, fair.transform(X))
     np.testing.assert_array_equal(fair.set_params(beta=1.0).transform(X), at_other)
-    for bad in (-1, 7, np.nan, "much"):
+    for bad in (-1, 7, np.nan):
         with pytest.raises(InputError, match=r"out of range: 0 to 1.25 \(weight of the rate"):
             fair.transform(X, beta=bad)
+    for bad in ("much", "0.5", True):
+        with pytest.raises(InputError, match=r"not a number \(weight of the rate"):
+            fair.transform(X, beta=bad)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="None is not the name of a method"):
+        FairRepresentation(None).fit(X, s=S)  # type: ignore[arg-type]
     undecided = small().fit(X, s=S)
     with pytest.raises(InputError, match=r"has the knob beta .* which is not set"):
         undecided.transform(X)

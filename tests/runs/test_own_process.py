@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -29,6 +30,20 @@ def fail(kind: type[Exception]) -> None:
     raise kind(*["this", "that"][: 2 if kind is UnreadableError else 1])
 
 
+def leave(kind: type[BaseException]) -> None:
+    raise kind(0)
+
+
+def start(how: type[subprocess.Popen[bytes]] | None) -> int:
+    """Start a process, which holds the pipe of this one where it is forked."""
+    if how is not None:
+        return how(["sleep", "600"], start_new_session=True).pid
+    pid = os.fork()
+    if pid == 0:
+        time.sleep(600)
+    return pid
+
+
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -52,6 +67,19 @@ def test_what_it_raises_is_raised() -> None:
 def test_an_error_that_does_not_travel_is_described() -> None:
     with pytest.raises(RuntimeError, match="UnreadableError: this and that"):
         call_in_own_process(fail, UnreadableError)
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
+def test_its_exit_is_an_error_of_the_call(kind: type[BaseException]) -> None:
+    """Else a plugin could end the command that asked, with the exit code of success."""
+    with pytest.raises(RuntimeError, match=kind.__name__):
+        call_in_own_process(leave, kind)
+
+
+@pytest.mark.parametrize("how", [subprocess.Popen, None])
+def test_what_it_started_ends_with_it(how: type[subprocess.Popen[bytes]] | None) -> None:
+    pid = call_in_own_process(start, how)
+    assert not psutil.pid_exists(pid)
 
 
 def test_its_death_is_told() -> None:

@@ -99,6 +99,26 @@ def test_a_row_without_one_of_the_folds_is_refused(folded: Board) -> None:
         SubmittedRow(without_units(whole, fold), folded)
 
 
+@pytest.mark.parametrize("name", ["distortion_validation", "mutual_information"])
+def test_a_point_without_a_figure_of_the_area_is_refused(board: Board, name: str) -> None:
+    whole = submitted(board)
+    point = points_of(whole)[-1]
+    values = {key: value for key, value in point.figures.items() if key != name}
+    with pytest.raises(ConfigError, match=f"{name} is missing"):
+        SubmittedRow(changed_point(whole, point.key, values=values), board)
+
+
+def test_more_points_than_the_board_has_are_not_asked_for(board: Board) -> None:
+    with pytest.raises(ConfigError, match="have up to 2147483647 points"):
+        SubmittedRow(changed_units(submitted(board), curve_points=2**31 - 1), board)
+
+
+def test_a_budget_that_no_run_can_have_is_refused(board: Board) -> None:
+    row = SubmittedRow(changed_units(submitted(board), budget="9999999999"), board)
+    with pytest.raises(ConfigError, match="No run has its budget"):
+        row.config()
+
+
 def test_a_row_without_one_of_its_points_is_refused(board: Board) -> None:
     whole = submitted(board)
     key = points_of(whole)[1].key
