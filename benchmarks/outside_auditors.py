@@ -46,7 +46,6 @@ from fairbench.auditing.evaluate import evaluate
 from fairbench.auditing.soft_labels import soft_labels
 from fairbench.data.prepared import Prepared
 from fairbench.errors import FairbenchError
-from fairbench.leaderboard.build import table_name
 from fairbench.models.results import StoredResults
 from fairbench.models.select import resolve_dataset
 from fairbench.models.stored_data import load_training_data
@@ -239,7 +238,7 @@ class Candidate:
     @property
     def dataset(self) -> str:
         """The dataset; a simulated twin has a name of its own."""
-        return table_name(self.unit.dataset, self.unit.data_source)
+        return self.unit.table
 
 
 def middle_points(results: StoredResults, dataset: str | None = None) -> list[Candidate]:
@@ -248,14 +247,14 @@ def middle_points(results: StoredResults, dataset: str | None = None) -> list[Ca
     All are of one dataset, the first by name where none is given. Exits where there is no point.
     """
     fitted = [u for u in results.fitted_units() if not u.of_a_trial and u.artefact]
-    datasets = sorted({table_name(unit.dataset, unit.data_source) for unit in fitted})
+    datasets = sorted({unit.table for unit in fitted})
     if not datasets:
         raise SystemExit(f"There are no representations in {results.folder}. {_RUN_FIRST}")
     try:
         name = resolve_dataset(fitted, dataset, results.registry) if dataset else datasets[0]
     except FairbenchError as error:
         raise SystemExit(str(error)) from None
-    units = [unit for unit in fitted if table_name(unit.dataset, unit.data_source) == name]
+    units = [unit for unit in fitted if unit.table == name]
     chosen = []
     for method in dict.fromkeys(unit.method for unit in units):
         mine = [unit for unit in units if unit.method == method]

@@ -20,7 +20,7 @@ from fairbench.models.bits import explain_bits, find_explained_model
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 from fairbench.models.reconstructions import image_shape, read_reconstructions
 from fairbench.models.results import StoredResults
-from fairbench.models.select import KEY_DIGITS, stored_method
+from fairbench.models.select import KEY_DIGITS, resolve_dataset, stored_method
 from fairbench.registry import Registry
 from fairbench.report.bits import bits_figure, information_figure
 from fairbench.report.explain import bits_csv, information_csv
@@ -51,11 +51,9 @@ def explain_command(
     query = ModelQuery(method, dataset, seed, unit=unit)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
     registry = load_plugins()
-    image = None if dataset is None else image_shape(dataset, registry)
-    if image is not None:
-        _draw_images(query, location, registry, image, extensions)
-        if method is None or not _has_curve_of_bits(method, registry):
-            return
+    drawn = dataset is not None and _draw_images(query, location, registry, extensions)
+    if drawn and (method is None or not _has_curve_of_bits(method, registry)):
+        return
     model = find_explained_model(query, location, registry)
     show_warnings(model.results.card_data.notes)
     explanation = explain_bits(model)
@@ -86,16 +84,16 @@ def _has_curve_of_bits(method: str, registry: Registry) -> bool:
 
 
 def _draw_images(
-    query: ModelQuery,
-    location: ResultsLocation,
-    registry: Registry,
-    image: tuple[int, int, int],
-    extensions: Sequence[str],
-) -> None:
-    """Write the figure of reconstructions by the models of one dataset."""
+    query: ModelQuery, location: ResultsLocation, registry: Registry, extensions: Sequence[str]
+) -> bool:
+    """Write the figure of reconstructions by the models of one dataset; False for a table."""
     stored = StoredResults.open(location, registry)
-    dataset = registry.datasets.resolve(query.dataset or "")
     fitted = stored.fitted_units()
+    table = resolve_dataset(fitted, query.dataset, registry)
+    dataset = next(one.dataset for one in fitted if one.table == table)
+    image = image_shape(dataset, registry)
+    if image is None:
+        return False
     method = None if query.method is None else stored_method(query.method, fitted, registry)
     # Those of leaderboards, unless one is named: a model trained again is another curve.
     counted = stored.leaderboard_records.units if query.unit is None else fitted
@@ -103,7 +101,7 @@ def _draw_images(
         unit
         for unit in counted
         if unit.done
-        and unit.dataset == dataset
+        and unit.table == table
         and (method is None or unit.method == method)
         and (query.seed is None or unit.seed == query.seed)
         and (query.unit is None or unit.key.startswith(query.unit))
@@ -111,9 +109,10 @@ def _draw_images(
     rows = read_reconstructions(location.folder, units, image)
     if not rows:
         raise StoreError(
-            f"No reconstructions of {dataset} are in {location.folder}.",
+            f"No reconstructions of {table} are in {location.folder}.",
             "Train methods on it first: fairbench run --methods sofair --dataset " + dataset,
         )
-    stem = dataset if method is None else f"{dataset}-{method}"
+    stem = table if method is None else f"{table}-{method}"
     path = within(location.folder / "explain", f"{stem}-reconstructions")
-    write_figure(path, reconstructions_figure(rows, dataset), extensions)
+    write_figure(path, reconstructions_figure(rows, table), extensions)
+    return True

@@ -26,7 +26,6 @@ from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
 from fairbench.leaderboard.across import compare_across
 from fairbench.leaderboard.boards import find_board
-from fairbench.leaderboard.build import table_name
 from fairbench.leaderboard.collections import check_tables, find_collection
 from fairbench.leaderboard.frames import to_csv, to_frame
 from fairbench.leaderboard.select import read
@@ -100,9 +99,7 @@ def leaderboard(
         for path in tables_of.write_results(tables, location.folder):
             err.print(str(path), markup=False)
     shown = {table.dataset for table in tables}
-    note_other_code(
-        (u for u in records.units if table_name(u.dataset, u.data_source) in shown), registry
-    )
+    note_other_code((u for u in records.units if u.table in shown), registry)
     raise typer.Exit(show_problems(tables))
 
 

@@ -28,6 +28,7 @@ from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.runs.plan import make_plan, resolve_methods
 from fairbench.runs.training import TrainingRun
+from fairbench.store.records import table_name
 from fairbench.store.text import clean
 from fairbench.training.compiler import are_compiled
 from fairbench.training.device import cores, resolve_device
@@ -214,7 +215,7 @@ def _announce(jobs: Sequence[Job], remaining: Remaining, workers: int) -> None:
 
 def _table_names(run: TrainingRun) -> set[str]:
     """Return the names of the leaderboards that a run adds to."""
-    return {leaderboard.table_name(u.data.info.name, u.data.source) for u in run.plan.units}
+    return {table_name(u.data.info.name, u.data.source) for u in run.plan.units}
 
 
 def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Board | None) -> int:

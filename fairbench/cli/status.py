@@ -36,9 +36,9 @@ def status(
     if runs:
         last = max(runs, key=lambda run: run.started)
         out.print(f"Last run, started {last.started}: {last.command}\n", markup=False)
-    for dataset in sorted({unit.dataset for unit in units.values()}):
-        own = {key: unit for key, unit in units.items() if unit.dataset == dataset}
-        out.print(dataset, markup=False)
+    for table in sorted({unit.table for unit in units.values()}):
+        own = {key: unit for key, unit in units.items() if unit.table == table}
+        out.print(table, markup=False)
         show_columns(
             ["method", "fitted", "running", "waiting", "failed", "audited", "to audit"],
             _count_by_method(own, points),
@@ -131,9 +131,8 @@ def _show_remaining(points: Sequence[PointRecord]) -> None:
     waiting = sum(1 for point in points if point.status is Status.PENDING)
     if waiting and seconds:
         estimate = format_seconds(waiting * sum(seconds) / len(seconds))
-        out.print(
-            f"{waiting} points are to be audited: about {estimate} on one core.", markup=False
-        )
+        what = "1 point is" if waiting == 1 else f"{waiting:,} points are"
+        out.print(f"{what} to be audited: about {estimate} on one core.", markup=False)
 
 
 def _show_failure(

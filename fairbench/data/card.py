@@ -26,10 +26,10 @@ from pydantic import (
 
 from fairbench.api import Architecture
 from fairbench.data.column_values import ColumnKind, Decimal
+from fairbench.data.task_names import fault_of_task_name
 from fairbench.files.paths import MAX_NAME_LENGTH, SHIFT_MARK, TAKEN_ENDINGS
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_MAX_TASK_LENGTH = 150
 
 
 class Encoding(enum.StrEnum):
@@ -87,19 +87,9 @@ class SensitiveColumn(_Part):
         return self
 
 
-_TAKEN_TASKS = ("validation", "constant", "change", "refitted")
-"""Names after which the accuracy of a further task would be called as another figure is."""
-
-
 def _check_task(name: str) -> str:
-    """Return the name of a task, of which tables of figures make names of columns."""
-    if not name.isprintable() or len(name) > _MAX_TASK_LENGTH:
-        raise ValueError(
-            f"labels have names of at most {_MAX_TASK_LENGTH} printable characters; rename the "
-            "column in the table"
-        )
-    if name in _TAKEN_TASKS:
-        raise ValueError(f"a figure is called accuracy_y_{name} already; rename the column")
+    if (fault := fault_of_task_name(name)) is not None:
+        raise ValueError(f"{fault}: rename the column")
     return name
 
 

@@ -13,7 +13,7 @@ from fairbench.data.files import data_root, find_files, name_files, say_origin
 from fairbench.data.prepare import prepare, prepare_images
 from fairbench.data.prepared import Prepared
 from fairbench.data.splits import OFFICIAL, Split, rotating
-from fairbench.data.table_rules import check_table
+from fairbench.data.table_rules import check_images, check_table
 from fairbench.errors import DataError, FairbenchError, say_raised
 
 _TWIN = "embedded simulated twin"
@@ -123,6 +123,8 @@ def _checked(table: Any, dataset: type[Dataset]) -> Table | Images:
         )
     if isinstance(table, Table):
         check_table(table, dataset.name)
+    else:
+        check_images(table, dataset.name)
     return table
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api.dataset import Table
+from fairbench.api.dataset import Images, Table
+from fairbench.data.task_names import fault_of_task_name
 from fairbench.errors import DataError
 
 
@@ -27,6 +28,16 @@ def check_table(table: Table, name: str) -> None:
                 _check_shape(what, flags, rows, "bool", "b")
         for column, values in table.domains.items():
             _check_shape(f"domains[{column!r}]", values, rows, "str", "OSTU")
+    except _Fault as fault:
+        what, rule = fault.args
+        raise DataError(f"The dataset {name!r}: {what}.", rule) from None
+
+
+def check_images(images: Images, name: str) -> None:
+    """Raise DataError for a task of images of dataset ``name`` that cannot be called so."""
+    try:
+        for by_task in images.y.values():
+            _check_names("y", by_task)
     except _Fault as fault:
         what, rule = fault.args
         raise DataError(f"The dataset {name!r}: {what}.", rule) from None
@@ -86,8 +97,15 @@ def _check_tasks(where: str, by_task: Any, rows: int) -> None:
             f"{where} is a {type(by_task).__name__}",
             f"{where} is a dictionary of labels by the name of their task.",
         )
+    _check_names(where, by_task)
     for task, labels in by_task.items():
         _check_codes(f"{where}[{task!r}]", labels, rows)
+
+
+def _check_names(where: str, by_task: Mapping[Any, Any]) -> None:
+    for task in by_task:
+        if (fault := fault_of_task_name(task)) is not None:
+            raise _Fault(f"{where} has the task {task!r}", f"Rename it: {fault}.")
 
 
 def _check_codes(what: str, codes: Any, rows: int, classes: int | None = None) -> None:

@@ -81,13 +81,13 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
     tested = {name for name, method in registry.methods.classes.items() if method.tested_against}
     rows_of: dict[str, list[list[CurveRecords]]] = {}
     for curves in records.curves.values():
-        rows_of.setdefault(_table_of(curves), []).append(curves)
+        rows_of.setdefault(curves[0].units[0].table, []).append(curves)
     folds = {name: commonest_folds(rows, records.is_complete) for name, rows in rows_of.items()}
     tables: dict[str, Tables] = {}
     for curves in records.curves.values():
-        first, name = curves[0].units[0], _table_of(curves)
-        table = tables.setdefault(name, Tables(name))
-        of_row = choose_curves(curves, records.is_complete, folds=folds[name])
+        first = curves[0].units[0]
+        table = tables.setdefault(first.table, Tables(first.table))
+        of_row = choose_curves(curves, records.is_complete, folds=folds[first.table])
         measured = evaluate_curves(of_row.curves, records)
         entry = make_entry(of_row, measured, records, curve_metrics, table.problems)
         dataset = registry.datasets.classes.get(first.dataset)
@@ -109,16 +109,6 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
         table.points.sort(key=order_points)
         table.attainment.sort(key=lambda row: (*row.group, *row.variant, row.level, row.distortion))
     return [tables[name] for name in sorted(tables)]
-
-
-def _table_of(curves: Sequence[CurveRecords]) -> str:
-    unit = curves[0].units[0]
-    return table_name(unit.dataset, unit.data_source)
-
-
-def table_name(dataset: str, data_source: str) -> str:
-    """Name of a dataset's files: a simulated twin has files of its own."""
-    return f"{dataset}-simulated" if data_source == "simulated" else dataset
 
 
 def _make_attainment_rows(

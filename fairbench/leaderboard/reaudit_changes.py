@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-from fairbench.leaderboard.build import Tables, build_tables, table_name
+from fairbench.leaderboard.build import Tables, build_tables
 from fairbench.leaderboard.select import ReferenceKey, select
 from fairbench.registry import Registry
 from fairbench.store.database import Store
@@ -157,7 +157,7 @@ def _point_place(point: PointRecord) -> tuple[str, str, str]:
 
 def _identify(unit: UnitRecord, point: PointRecord) -> RowIdentity:
     return RowIdentity(
-        table=table_name(unit.dataset, unit.data_source),
+        table=unit.table,
         track=unit.track,
         budget=unit.budget,
         audit=point.audit,

@@ -16,7 +16,6 @@ from fairbench.api.method import Method
 from fairbench.data.prepared import Prepared
 from fairbench.data.used_columns import UsedColumns
 from fairbench.errors import ConfigError, FairbenchError, StoreError
-from fairbench.leaderboard.build import table_name
 from fairbench.models.commands import changed_params, command_of, params_note
 from fairbench.models.points import list_points, parse_point, resolve_point
 from fairbench.models.query import ModelQuery, ResultsLocation
@@ -173,7 +172,7 @@ class StoredModel:
     def encode_command(self, point: PointRecord) -> list[str]:
         """Return the words of a ``fairbench encode`` command for this very model and point."""
         unit = self.unit
-        dataset = table_name(unit.dataset, unit.data_source)
+        dataset = unit.table
         words = ["fairbench", "encode", "--method", unit.method, "--dataset", dataset]
         words += ["--seed", str(unit.seed)]
         try:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from fairbench.api import Coding, Track
 from fairbench.errors import ConfigError, UnknownNameError
-from fairbench.leaderboard.build import table_name
 from fairbench.models.certify import Certificates, SelectedCertificate, certify_candidates
 from fairbench.models.lookup import StoredModel, StoredPoint
 from fairbench.models.query import ResultsLocation
@@ -237,7 +236,7 @@ def gather_candidates(
             "The store holds no measured point.", "Run something first: fairbench run"
         )
     table = resolve_dataset([point.unit for point in points], dataset, results.registry)
-    points = [p for p in points if table_name(p.unit.dataset, p.unit.data_source) == table]
+    points = [p for p in points if p.unit.table == table]
     tracks = {point.unit.track for point in points}
     of_track = [point for point in points if point.unit.track == track]
     if not of_track:

@@ -58,7 +58,7 @@ def image_shape(dataset: str, registry: Registry) -> tuple[int, int, int] | None
 def read_reconstructions(
     results: Path, units: Sequence[UnitRecord], image: tuple[int, int, int]
 ) -> list[Reconstructed]:
-    """Read what fitted models of one dataset have kept; models without any are left out.
+    """Read what fitted models of one leaderboard have kept; models without any are left out.
 
     Of several seeds and splits the first is shown.
     """

@@ -9,14 +9,13 @@ from fairbench.api import NO_KNOBS
 from fairbench.data.card import is_card
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError, StoreError, UnknownNameError, nearest
-from fairbench.leaderboard.build import table_name
 from fairbench.leaderboard.select import latest
 from fairbench.models.points import list_points, parse_point
 from fairbench.models.query import ModelQuery
 from fairbench.models.results import StoredResults
 from fairbench.models.stored_data import Source, find_source
 from fairbench.registry import Registry
-from fairbench.store.records import PointRecord, UnitRecord
+from fairbench.store.records import PointRecord, UnitRecord, table_name
 
 KEY_DIGITS = 10
 """Digits of a unit's key that are shown."""
@@ -60,7 +59,7 @@ def select_unit(
     units = latest([unit for unit in units if not unit.of_a_trial], results.runs) or units
     # Of several datasets the one that the method was trained on, unless one is named.
     dataset = resolve_dataset(fitted if query.dataset else units, query.dataset, results.registry)
-    units = [one for one in units if table_name(one.dataset, one.data_source) == dataset]
+    units = [one for one in units if one.table == dataset]
     if not units:
         raise StoreError(
             f"The store holds no fitted model of {name} on {dataset}.",
@@ -85,7 +84,7 @@ def resolve_dataset(units: Iterable[UnitRecord], text: str | None, registry: Reg
     ConfigError, UnknownNameError
         The store holds several and none is named, or nothing of that name.
     """
-    known = sorted({table_name(unit.dataset, unit.data_source) for unit in units})
+    known = sorted({unit.table for unit in units})
     if text is None:
         if len(known) != 1:
             raise ConfigError(
@@ -114,7 +113,7 @@ def _run_command(
     source = Source(query.dataset or "NAME")
     names = (query.dataset, f"{query.dataset}-simulated")
     for unit in fitted:
-        if query.dataset is None or table_name(unit.dataset, unit.data_source) in names:
+        if query.dataset is None or unit.table in names:
             source = find_source(unit, results)
             break
     words = ["fairbench", "run", "--methods", method, *source.options]
@@ -131,7 +130,7 @@ def _check_same(
         known["method"] = (method, unit.method)
     if query.dataset is not None:
         dataset = resolve_dataset(fitted, query.dataset, results.registry)
-        known["dataset"] = (dataset, table_name(unit.dataset, unit.data_source))
+        known["dataset"] = (dataset, unit.table)
     for option, (asked, own) in known.items():
         if asked not in (None, own):
             raise ConfigError(

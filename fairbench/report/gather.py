@@ -139,10 +139,11 @@ def gather(
 def _with_reconstructions(
     dataset: DatasetReport, store: Store, registry: Registry, results: Path
 ) -> DatasetReport:
-    if (image := image_shape(dataset.name, registry)) is None:
-        return dataset
     # Those of leaderboards: a model trained again, or read at other points, is another curve.
-    units = [unit for unit in read(store).units if unit.dataset == dataset.name and unit.done]
+    units = [unit for unit in read(store).units if unit.table == dataset.name and unit.done]
+    image = image_shape(units[0].dataset, registry) if units else None
+    if image is None:
+        return dataset
     return replace(dataset, reconstructions=tuple(read_reconstructions(results, units, image)))
 
 

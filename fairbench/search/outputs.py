@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from fairbench.files import remove_file, write_file
 from fairbench.files.paths import within
-from fairbench.leaderboard.build import table_name
 from fairbench.leaderboard.frames import to_csv
 from fairbench.search.study import Search
 from fairbench.search.trials import Trial
+from fairbench.store.records import table_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -91,6 +91,11 @@ class Record:
         return self.status is Status.DONE
 
 
+def table_name(dataset: str, data_source: str) -> str:
+    """Name of a dataset's leaderboard and files: a simulated twin has its own."""
+    return f"{dataset}-simulated" if data_source == "simulated" else dataset
+
+
 @dataclass(frozen=True, kw_only=True)
 class UnitRecord(Record):
     """One model: what it was trained for, what became of it, what it cost.
@@ -165,6 +170,11 @@ class UnitRecord(Record):
             *(self.method, self.params_label, self.dataset, self.fingerprint),
             *(self.split, self.seed, self.point, self.budget),
         )
+
+    @property
+    def table(self) -> str:
+        """Name of the leaderboard it stands in: that of its dataset, or of its simulated twin."""
+        return table_name(self.dataset, self.data_source)
 
     @property
     def of_a_trial(self) -> bool:

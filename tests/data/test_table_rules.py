@@ -57,6 +57,12 @@ def with_value(value: float) -> pd.DataFrame:
         ({"y": {"hired": Y[:9]}}, "y['hired'] has the shape (9,)"),
         ({"y": Y}, "y is a ndarray. y is a dictionary of labels by the name of their task."),
         ({"transfer": {"left": Y * 0.5}}, "transfer['left'] holds float64 values."),
+        (
+            {"y": {"change": Y}},
+            "y has the task 'change'. Rename it: a figure is called accuracy_y_",
+        ),
+        ({"transfer": {"a\n": Y}}, "Rename it: names of tasks are printable characters."),
+        ({"y": {3: Y}}, "y has the task 3. Rename it: names of tasks"),
         ({"is_test": np.arange(60)}, "is_test holds int64 values."),
     ],
 )
