@@ -231,7 +231,8 @@ def show_share(value: float | None) -> str:
 
 def show_figure(entry: LeaderboardEntry, column: str) -> str:
     """Return a figure of a row as pages show it."""
-    return show_share(get_figure(entry, column))
+    value = get_figure(entry, column)
+    return MISSING if value is None else format_share(value) + entry.row.limit_mark(column)
 
 
 def show_area(entry: LeaderboardEntry) -> str:

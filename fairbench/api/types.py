@@ -79,6 +79,8 @@ class Knob:
         Whether settings of a single-shot curve are tried evenly in its logarithm; low is above 0.
     limits : tuple of float
         Least and largest value at which a multi-shot method can be trained, also beyond its grid.
+    whole : bool
+        Whether its values are whole numbers, such as a number of cells.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Knob:
     summary: str = ""
     logarithmic: bool = False
     limits: tuple[float, float] = (0.0, math.inf)
+    whole: bool = False
 
 
 NO_KNOBS = "-"

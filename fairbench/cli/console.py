@@ -20,7 +20,7 @@ from fairbench.files import is_writable
 from fairbench.metrics.rows import DEFAULT, named
 from fairbench.report.format import format_cell, format_interval, settings_of
 from fairbench.report.headings import NOT_REPLICATED, SHIFT, TERMINAL, headed
-from fairbench.report.verdicts import describe_intervals, describe_tests
+from fairbench.report.verdicts import describe_intervals, describe_tests, note_limits
 from fairbench.stats.intervals import MIN_P
 
 if TYPE_CHECKING:
@@ -91,6 +91,7 @@ _PADDING = 2
 _MAX_NAMES = 12
 """Methods that a note names one by one."""
 _NO_RANKS = "Not replicated: intervals are {over}. One split gives no ranks; --splits 5 gives them."
+_OTHER_FOLDS = "On other splits or data than the ranked rows, so without a rank: {methods}."
 
 
 def show_leaderboard(
@@ -137,6 +138,9 @@ def show_leaderboard(
             names = ", ".join(" ".join(text.split()) for text in left_out)
             line = f"Left out for want of width; a wider terminal shows them: {names}."
             for part in textwrap.wrap(line, out.width):
+                out.print(part, markup=False)
+        for note in note_limits(members, shown):
+            for part in textwrap.wrap(note, 80):
                 out.print(part, markup=False)
         for note in notes_below(members):
             out.print(note, markup=False)
@@ -207,8 +211,10 @@ def _leaderboard_cell(row: LeaderboardRow, column: str) -> str:
     if row.no_point_within_limit(column):
         return "none"
     if column == row.ranked_by and value is not None:
-        return format_interval(value, *(row.interval(column) or (None, None)))
-    return format_cell(value)
+        text = format_interval(value, *(row.interval(column) or (None, None)))
+    else:
+        text = format_cell(value)
+    return text + row.limit_mark(column)
 
 
 def _same_seeds(members: Sequence[LeaderboardRow]) -> bool:
@@ -230,6 +236,11 @@ def notes_below(members: Sequence[LeaderboardRow]) -> list[str]:
         what = f"Not complete, so not ranked: {of}. The command that made them goes on with them."
         notes += textwrap.wrap(what, 80, subsequent_indent="  ")
     others = [row for row in members if not row.replicated and not row.points_missing]
+    elsewhere = [row for row in others if ranked and row.interval_over == "splits"]
+    if elsewhere:
+        of = ", ".join(f"{row.method} ({row.splits})" for row in elsewhere)
+        notes += textwrap.wrap(_OTHER_FOLDS.format(methods=of), 80, subsequent_indent="  ")
+        others = [row for row in others if row not in elsewhere]
     complete = [row for row in others if row.complete]
     if members[0].demonstration:
         what = f"For demonstration, without ranks: {members[0].demonstration}."

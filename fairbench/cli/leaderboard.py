@@ -18,6 +18,7 @@ from fairbench.cli.console import (
     show_leaderboard,
     show_problems,
 )
+from fairbench.cli.nothing import nothing_measured, nothing_replicated
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.stored_code import note_other_code
@@ -85,6 +86,8 @@ def leaderboard(
     tables = tables_of.build_tables(records, registry)
     if dataset is not None:
         tables = _of_dataset(tables, dataset, registry)
+    if not tables:
+        raise nothing_measured()
     if compare is not None:
         if form is not TableFormat.TABLE:
             raise ConfigError("--compare prints text.", "Leave --format out.")
@@ -136,6 +139,8 @@ def show_across(
             "published",
         )
     if form is TableFormat.CSV or form is TableFormat.JSON:
+        if not verdicts:
+            raise nothing_replicated(collection.name)
         rows = [row.cells() for verdict in verdicts for row in verdict.rows]
         text = to_csv(to_frame(rows)) if form is TableFormat.CSV else json.dumps(rows, indent=1)
         sys.stdout.write(text.rstrip("\n") + "\n")

@@ -12,6 +12,7 @@ import typer
 
 from fairbench.cli.across import tables_across
 from fairbench.cli.console import err
+from fairbench.cli.nothing import nothing_measured, nothing_replicated
 from fairbench.cli.options import Against, Formats, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
@@ -136,7 +137,7 @@ def _reports_to_draw(
         gathered = gather(location.open_store(), registry, board)
     known = {one.name: one for one in gathered.datasets}
     if not known:
-        raise StoreError("Nothing has been measured yet.", "Run something first.")
+        raise nothing_measured()
     if dataset is None:
         return gathered.datasets
     if dataset not in known and dataset in registry.datasets:
@@ -180,10 +181,7 @@ def _plot_across(
     tables = tables_across(location, registry, collection, against).tables
     verdicts, _ = compare_across(tables, collection, registry)
     if not verdicts:
-        raise StoreError(
-            f"No rows are replicated on tables of {collection.name}.",
-            "Replicated rows need --splits 5 when they are run.",
-        )
+        raise nothing_replicated(collection.name)
     for verdict in verdicts:
         words = [collection.name, *verdict.group, verdict.measure.replace("_", "-")]
         stem = within(folder, "-".join(["across", *words]))

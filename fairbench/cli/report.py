@@ -9,6 +9,7 @@ import typer
 
 from fairbench.cli.against import need_own_rows
 from fairbench.cli.console import out
+from fairbench.cli.nothing import nothing_measured
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.errors import ConfigError
@@ -46,6 +47,8 @@ def report(
         board = find_board(against, registry, dataset)
         need_own_rows(location, board, against, "page")
     gathered = gather(location.open_store(), registry, board, location.folder)
+    if not gathered.datasets:
+        raise nothing_measured()
     content = page(gathered).encode()
     write_file(target, content)
     out.print(f"{target} ({len(content) / 1e6:.1f} MB): open it in a browser.", markup=False)

@@ -52,6 +52,10 @@ def check_knobs(method: Method, knobs: Mapping[str, float]) -> None:
         low, high = (knob.low, knob.high) if single else knob.limits
         if isinstance(value, bool) or not isinstance(value, Real):
             raise InputError(f"{name}={value!r} of {method.name} is not a number ({knob.summary}).")
+        if knob.whole and not float(value).is_integer() and math.isfinite(value):
+            raise InputError(
+                f"{name}={value!r} of {method.name} is not a whole number ({knob.summary})."
+            )
         if not low <= float(value) <= high or math.isinf(value):
             raise InputError(
                 f"{name}={value!r} of {method.name} is out of range: {_range(low, high)} "

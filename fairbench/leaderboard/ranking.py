@@ -209,8 +209,9 @@ def check_names(entries: Sequence[LeaderboardEntry], a: str, b: str) -> None:
                 f"No row of {method} has the hyperparameters {settings!r}.",
                 f"Known: {', '.join(found)}",
             )
-    if a == b:
-        raise ConfigError(f"{a} cannot be compared with itself.", "Name two methods.")
+    first, second = _named(entries, a), _named(entries, b)
+    if len(first) == len(second) and all(x is y for x, y in zip(first, second, strict=True)):
+        raise ConfigError(f"{a} cannot be compared with itself.", "Name two methods, or two rows.")
 
 
 def _named(entries: Sequence[LeaderboardEntry], name: str) -> list[LeaderboardEntry]:

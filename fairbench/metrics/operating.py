@@ -9,6 +9,7 @@ import numpy as np
 
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.metrics.hull import Array, curve_of
+from fairbench.metrics.limits import reached_column
 
 SHARES = (25, 50)
 """Percentages of D_max, or of I_max, at which strict curves are evaluated."""
@@ -89,18 +90,19 @@ class AccuracyAtLeakage(Metric):
         ),
         "accuracy_y_at_leakage_10_high": "upper end of the same interval",
         "accuracy_y_at_leakage_25": "the same at 25% of mutual_information_max_validation",
-        "points_at_leakage_10": (
-            "points with mutual_information_validation of at most 10% of "
-            "mutual_information_max_validation"
+        "reached_leakage_10": (
+            "share of splits and seeds on which a point keeps the limit of "
+            "accuracy_y_at_leakage_10; on the others its figures are a constant guess's"
         ),
+        "reached_leakage_25": "the same of the limit of accuracy_y_at_leakage_25",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
         chosen = {limit: chosen_within(evaluation, limit / 100) for limit in LIMITS}
         values = {f"accuracy_y_at_leakage_{n}": _a_y(evaluation, at) for n, at in chosen.items()}
-        limit = _limit(evaluation, LIMITS[0] / 100)
-        below = sum(point[_LEAKAGE] <= limit for point in evaluation.points)
-        return {**values, f"points_at_leakage_{LIMITS[0]}": float(below)}
+        return values | {
+            reached_column(f"leakage_{n}"): float(at is not None) for n, at in chosen.items()
+        }
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
         rows = _a_y_rows(evaluation, chosen_within(evaluation, LIMITS[0] / 100))
@@ -132,21 +134,37 @@ class AccuracyAtAuditorLimit(Metric):
         "accuracy_y_at_accuracy_s_50": "as accuracy_y_at_accuracy_s_10, at 50% of the way",
         "accuracy_y_at_accuracy_s_50_low": "lower end of its 95% confidence interval",
         "accuracy_y_at_accuracy_s_50_high": "upper end of the same interval",
+        "reached_accuracy_s_10": (
+            "share of splits and seeds on which a point keeps the limit of "
+            "accuracy_y_at_accuracy_s_10; on the others its figure is a constant guess's"
+        ),
+        "reached_accuracy_s_25": "the same of the limit of accuracy_y_at_accuracy_s_25",
+        "reached_accuracy_s_50": "the same of the limit of accuracy_y_at_accuracy_s_50",
     }
 
     def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
-        values = dict.fromkeys(f"accuracy_y_at_accuracy_s_{share}" for share in AUDITOR_LIMITS)
-        chosen = _chosen_by_column(evaluation)
-        return values | {column: _a_y(evaluation, at) for column, at in chosen.items()}
+        values: dict[str, float | None] = {}
+        chosen = _chosen_by_share(evaluation)
+        for share in AUDITOR_LIMITS:
+            column, reached = _column(share), reached_column(f"accuracy_s_{share}")
+            values[column] = values[reached] = None
+            if share in chosen:
+                values[column] = _a_y(evaluation, chosen[share])
+                values[reached] = float(chosen[share] is not None)
+        return values
 
     def resampled(self, evaluation: CurveEvaluation) -> Mapping[str, Array]:
-        chosen = _chosen_by_column(evaluation)
-        by_column = {column: _a_y_rows(evaluation, at) for column, at in chosen.items()}
+        chosen = _chosen_by_share(evaluation)
+        by_column = {_column(share): _a_y_rows(evaluation, at) for share, at in chosen.items()}
         return {column: rows for column, rows in by_column.items() if len(rows)}
 
 
-def _chosen_by_column(evaluation: CurveEvaluation) -> dict[str, int | None]:
-    """Return points chosen on the validation set by limit of A_s.
+def _column(share: int) -> str:
+    return f"accuracy_y_at_accuracy_s_{share}"
+
+
+def _chosen_by_share(evaluation: CurveEvaluation) -> dict[int, int | None]:
+    """Return points chosen on the validation set by limit of A_s, a percentage.
 
     None where A_s of x is not above a constant guess, or a record lacks A_s on validation.
     """
@@ -156,7 +174,7 @@ def _chosen_by_column(evaluation: CurveEvaluation) -> dict[str, int | None]:
         return {}
     constant, full = ends
     return {
-        f"accuracy_y_at_accuracy_s_{share}": most_useful(
+        share: most_useful(
             evaluation, "accuracy_s_validation", constant + share / 100 * (full - constant)
         )
         for share in AUDITOR_LIMITS
@@ -183,11 +201,15 @@ def chosen_within(evaluation: CurveEvaluation, share: float) -> int | None:
 
     All is measured on the validation set. Usefulness is I(Z;Y); I(Z;S) in records that lack it.
     """
-    return most_useful(evaluation, _LEAKAGE, _limit(evaluation, share))
+    return most_useful(evaluation, _LEAKAGE, leakage_limit(evaluation.reference, share))
 
 
-def _limit(evaluation: CurveEvaluation, share: float) -> float:
-    return share * evaluation.reference["mutual_information_max_validation"]
+def leakage_limit(reference: Mapping[str, float], share: float) -> float:
+    """Return the highest estimate of I that a share of I_max allows.
+
+    An estimate below 0 is noise about 0, which any limit allows.
+    """
+    return max(0.0, share * reference["mutual_information_max_validation"])
 
 
 def most_useful(evaluation: CurveEvaluation, column: str, limit: float) -> int | None:

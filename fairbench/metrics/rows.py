@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Annotated, Any, NamedTuple, get_args, get_type_hints
 
 from fairbench.config import NO_LABEL
+from fairbench.metrics.limits import mark_of, share_within_limit
 
 Method = Annotated[str, "name of the method"]
 Params = Annotated[str, "hyperparameters that differ from the defaults; `default` where none does"]
@@ -37,10 +38,6 @@ Origin = Annotated[
 
 DEFAULT = NO_LABEL
 """Hyperparameters of a row of which none differs from the method's defaults."""
-
-_AT_LEAKAGE_10 = (
-    *("accuracy_y_at_leakage_10", "transfer_at_leakage_10", "transfer_worst_at_leakage_10"),
-)
 
 P_VALUES = "p_values"
 """Field of a leaderboard's row that holds a column for each reference method."""
@@ -199,7 +196,11 @@ class LeaderboardRow(TableRow):
 
         Its figure is then that of a constant guess; tables show ``none``.
         """
-        return column in _AT_LEAKAGE_10 and self.figures.get("points_at_leakage_10") == 0
+        return share_within_limit(column, self.figures) == 0
+
+    def limit_mark(self, column: str) -> str:
+        """A dagger where the column's figure is in part a constant guess's; else nothing."""
+        return mark_of(column, self.figures)
 
     @property
     def settings(self) -> str:
@@ -296,7 +297,10 @@ class AttainmentRow(VariantRow):
         "percent of the curves, one per split and seed, that pass through or below the point; 50: "
         "the median",
     ]
-    distortion: Annotated[float, "D on the test set"]
+    distortion: Annotated[
+        float,
+        "D on the test set: its share of distortion_max in each split, times their mean",
+    ]
     mutual_information: Annotated[float, "I on the test set, nats"]
 
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairbench.api.metric import CurveEvaluation, Metric, PointEvaluation
-from fairbench.metrics.operating import LIMITS
+from fairbench.metrics.operating import LIMITS, leakage_limit
 
 TEST, VALIDATION = "transfer_accuracy_", "transfer_validation_"
 """Starts of columns of a point, and of the same figures of x in a reference, before the task."""
@@ -72,12 +72,12 @@ class TransferAtLeakage(Metric):
         reference = evaluation.reference
         if not any(relative_transfer(point, reference) for point in evaluation.points):
             return values
-        most = reference["mutual_information_max_validation"]
         for percent in LIMITS:
+            limit = leakage_limit(reference, percent / 100)
             allowed = [
                 point
                 for point in evaluation.points
-                if point["mutual_information_validation"] <= percent / 100 * most
+                if point["mutual_information_validation"] <= limit
                 and relative_transfer(point, reference, VALIDATION)
             ]
             shares = [0.0]

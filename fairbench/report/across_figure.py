@@ -101,7 +101,9 @@ def _draw_profiles(axes: Axes, verdict: Verdict, look: dict[Variant, Look]) -> N
         ylabel=f"share of folds {better} that",
         ylim=(-0.02, 1.02),
     )
-    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="best of each family")
+    whole = len(verdict.families) <= _MAX_LINES
+    title = "best of each family" if whole else f"best of the {_MAX_LINES} best families"
+    axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title=title)
 
 
 def _draw_families(axes: Axes, verdict: Verdict, best: list[AcrossRow]) -> None:

@@ -30,8 +30,8 @@ def curves_figure(shown: Sequence[Panel]) -> Figure:
     """Draw unfairness-distortion curves (the paper's Figure 3): I against D on the test set.
 
     Marks are measured points; the line is the lower hull with the ends "release x" and "release
-    nothing", which is what AUFDC measures. With several seeds it is the median attainment surface,
-    and the band lies between the surfaces that a quarter and three quarters of the seeds attain.
+    nothing", which is what AUFDC measures. Over several splits and seeds it is the median
+    attainment surface, and the band lies between those that a quarter and three quarters attain.
     """
     return draw_panels(
         shown,
@@ -119,9 +119,13 @@ def _curves(axes: Axes, panel: Panel, look: Mapping[Variant, Look], frame: Frame
 def draw_ends(
     axes: Axes, d_max: float, i_max: float, *, size: float = 7.5, named: bool = True
 ) -> None:
-    """Draw the chord from releasing x to releasing nothing, and set the limits of the axes."""
+    """Draw the chord from releasing x to releasing nothing, and set the limits of the axes.
+
+    All marks stay within them: where D_max differs between splits, marks may lie beyond its mean.
+    """
+    right = max(1.15 * d_max, 1.02 * axes.dataLim.x1)
     axes.plot([0, d_max], [i_max, 0], color=GREY, linewidth=0.8, linestyle=":")
-    axes.set(xlim=(-0.02 * d_max, 1.15 * d_max), ylim=(-0.03 * i_max, None))
+    axes.set(xlim=(-0.02 * d_max, right), ylim=(-0.03 * i_max, None))
     if not named:
         return
     note: Any = {"textcoords": "offset points", "fontsize": size, "color": QUIET}

@@ -159,9 +159,10 @@ def _small_multiples(
         axes.set_title(frame.title, fontsize=9)
         axes.tick_params(labelsize=7)
         _name_rows(axes, loc=corner, **_SMALL_LEGEND)
-    limits = [drawn[0].get_xlim(), drawn[0].get_ylim()]
-    for axes in drawn:  # the first frame has the widest curves of all rows behind it
-        axes.set(xlim=limits[0], ylim=limits[1])
+    x_ends = _joined([axes.get_xlim() for axes in drawn])
+    y_ends = _joined([axes.get_ylim() for axes in drawn])
+    for axes in drawn:
+        axes.set(xlim=x_ends, ylim=y_ends)
     part.suptitle(panel.title, fontsize=10)
     part.supylabel(labels[1], fontsize=9)
     what = "Grey lines: all other rows."
@@ -169,6 +170,11 @@ def _small_multiples(
         what = f"Beside names: {legend}. {what}"
     below = [labels[0], what, *_note_lines(panel, note), *_settings(panel)]
     part.supxlabel("\n".join(below), fontsize=7.5)
+
+
+def _joined(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The range that holds all ranges."""
+    return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _name_rows(axes: Axes, **legend: Any) -> None:

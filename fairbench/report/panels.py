@@ -77,13 +77,16 @@ class Panel:
     points : tuple of PointRow
         Measured points that those rows are made of, in the order of their curves.
     surfaces : tuple of AttainmentRow
-        Attainment surfaces of their curves over seeds: what AUFDC is the area under.
+        Attainment surfaces of their curves over splits and seeds; AUFDC is the
+        mean of the areas under each of them.
     failures : tuple of FailureRow
         Models and points of those methods that were tried and gave no figures.
     identities : Identities
         What methods look like.
     highlighted : tuple of str
         Methods that figures are about; the others are faint. Empty: all.
+    ranks : int
+        Number of rows that the ranks are among, also those that are not shown.
     """
 
     dataset: str
@@ -94,6 +97,7 @@ class Panel:
     failures: tuple[FailureRow, ...] = ()
     identities: Identities = field(default_factory=Identities)
     highlighted: tuple[str, ...] = ()
+    ranks: int = 0
 
     def only(self, methods: Sequence[str]) -> Panel:
         """The panel with the rows of some methods alone."""
@@ -103,6 +107,7 @@ class Panel:
 
         return replace(
             self,
+            ranks=self.ranks or len(self.ranked),
             rows=of_them(self.rows),
             points=of_them(self.points),
             surfaces=of_them(self.surfaces),

@@ -94,7 +94,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
     above = axes.transAxes + ScaledTranslation(0, _TITLE / 72, axes.figure.dpi_scale_trans)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), bbox_transform=above, ncols=2)
     notes = [
-        *note_intervals(panel.ranked or panel.rows),
+        *note_intervals(panel.ranked, panel.not_replicated),
+        *([f"Ranks are among all {panel.ranks} rows."] if len(panel.ranked) < panel.ranks else []),
         *(describe_tests(panel.ranked) or ["One split gives no ranks."]),
     ]
     lines = [line for note in notes for line in textwrap.wrap(note, 105)]

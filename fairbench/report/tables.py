@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fairbench.report.format import format_cell, format_figure
 from fairbench.report.headings import NOT_REPLICATED, PAPER, headed
 from fairbench.report.markdown import escape
-from fairbench.report.verdicts import note_intervals
+from fairbench.report.verdicts import note_intervals, note_limits
 
 if TYPE_CHECKING:
     from fairbench.leaderboard.build import Tables
@@ -70,7 +70,7 @@ def _cell(name: str, row: LeaderboardRow, column: str) -> str:
         return name
     if row.no_point_within_limit(column):
         return "none"
-    text = format_cell(row.value(column), empty="")
+    text = format_cell(row.value(column), empty="") + row.limit_mark(column)
     ends = row.interval(column) if column == "aufdc" else None
     return text if ends is None else f"{text} [{format_figure(ends[0])}, {format_figure(ends[1])}]"
 
@@ -105,4 +105,4 @@ def _latex(panel: Panel) -> str:
 
 
 def _notes(panel: Panel) -> list[str]:
-    return note_intervals(panel.ranked or panel.rows)
+    return note_intervals(panel.ranked, panel.not_replicated) + note_limits(panel.rows, PAPER)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from fairbench.metrics.limits import LIMIT_NOTE
 from fairbench.metrics.rows import LeaderboardRow
 from fairbench.stats.intervals import LEVEL
 
@@ -19,19 +20,18 @@ def describe_tests(ranked: Sequence[LeaderboardRow]) -> list[str]:
     Returns
     -------
     list of str
-        One sentence per reference method among the rows, and one on the best.
+        One sentence per reference method that they were tested against, and one on the best.
     """
     if not ranked:
         return []
     lines = []
     for name in ranked[0].p_values:
-        better = [
-            row for row in ranked if (p := row.p_values.get(name)) is not None and p < 1 - LEVEL
-        ]
-        if any(row.method == name for row in ranked):
+        tested = [(row, p) for row in ranked if (p := row.p_values.get(name)) is not None]
+        better = [row for row, p in tested if p < 1 - LEVEL]
+        if tested:
             lines.append(f"Better than {name} (5%): {_listed(better, ranked) or 'none'}.")
     best = [row for row in ranked if row.may_be_best]
-    lines.append(f"Could be the best (5%): {_listed(best, ranked)}.")
+    lines.append(f"Could be the best (5%): {_listed(best, ranked) or 'none of these'}.")
     wider = [row for row in ranked if row.rank_low == 1 and not row.may_be_best]
     if wider:
         lines.append(
@@ -53,11 +53,24 @@ def describe_intervals(rows: Sequence[LeaderboardRow]) -> str:
     return "over test rows, and seeds if several"
 
 
-def note_intervals(rows: Sequence[LeaderboardRow]) -> list[str]:
-    """The same as a sentence; nothing where no row has an interval."""
-    if all(row.interval_over is None for row in rows):
-        return []
-    return [f"95% intervals are {describe_intervals(rows)}."]
+def note_intervals(
+    ranked: Sequence[LeaderboardRow], others: Sequence[LeaderboardRow] = ()
+) -> list[str]:
+    """The same in sentences, of ranked rows and of others; nothing where no row has an interval."""
+    with_ends = [[r for r in rows if r.interval_over is not None] for rows in (ranked, others)]
+    first, then = (describe_intervals(rows) if rows else "" for rows in with_ends)
+    if first and then and first != then:
+        return [f"95% intervals are {first}; those of rows without a rank {then}."]
+    return [f"95% intervals are {first or then}."] if first or then else []
+
+
+def note_limits(rows: Sequence[LeaderboardRow], columns: Collection[str]) -> list[str]:
+    """Explain the mark of figures that are a constant guess's on some splits, where there is one.
+
+    ``columns``: those that are shown.
+    """
+    marked = any(row.limit_mark(column) for row in rows for column in columns)
+    return [LIMIT_NOTE] if marked else []
 
 
 def _listed(rows: Sequence[LeaderboardRow], ranked: Sequence[LeaderboardRow]) -> str:

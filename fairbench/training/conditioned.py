@@ -127,7 +127,7 @@ class KnobConditioned(StackedModel):
     streams : Streams
         One per model.
     rows_per_knob : int
-        Rows of a batch that share a knob.
+        Rows of a batch that share a knob, at least; fewer where a batch has fewer.
     """
 
     def __init__(
@@ -156,8 +156,8 @@ class KnobConditioned(StackedModel):
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
         models, rows = batch.s.shape
-        shared = min(self.rows_per_knob, rows)
-        knobs = rows // shared
+        knobs = max(1, rows // self.rows_per_knob)
+        shared = rows // knobs
         used = knobs * shared
         steps = torch.arange(knobs, device=batch.x.device) / knobs
         place = steps + batch.streams.uniform("knob", 1) / knobs  # (models, knobs)

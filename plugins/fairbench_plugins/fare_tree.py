@@ -138,12 +138,10 @@ class _Cells(Representation):
             node[inner] = np.where(goes_left, self.left[here], self.right[here])
 
     def decode(self, z: Floats, s: Ints) -> Floats:
-        # The released vectors are distinct, so a vector names its cell.
-        order = np.lexsort(self.released.T)
-        _, first, cells = np.unique(
-            np.vstack([self.released[order], z]), axis=0, return_index=True, return_inverse=True
-        )
-        decoded: Floats = self.decoded[order[first[cells.ravel()[len(order) :]]], s]
+        from scipy.spatial import KDTree
+
+        # The released vectors are distinct, so the nearest one, of z as released, names its cell.
+        decoded: Floats = self.decoded[KDTree(self.released).query(z)[1], s]
         return decoded
 
     def state(self) -> Mapping[str, Any]:

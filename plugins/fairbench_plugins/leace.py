@@ -11,7 +11,9 @@ classifiers are not bounded by it; the audits use them.
 
 Where s has as many contrasts as x has dimensions, nothing of x is left but rounding errors, and an
 auditor that rescales columns can read them. So a column of z with less than 1e-6 of the variance of
-its column of x is released as exactly 0, its mean up to rounding: x is standardised.
+its column of x is released as exactly 0, its mean up to rounding: x is standardised. For the same
+reason directions of x with less than 1e-6 of the largest variance, which W leaves out, have their
+mean in z.
 
 No other departure: the method is unsupervised in y as published. It has no decoder; the suite's is
 used.
@@ -69,6 +71,7 @@ class LEACE(Method):
         left = left[:, singular > _RANK * max(singular.max(), 1.0)]
         # P W (x - E[x]) in the eigenbasis, then back by W^+.
         erase = (whiten @ left) @ (left.T * root) @ vectors[:, alive].T
+        erase += vectors[:, ~alive] @ vectors[:, ~alive].T
         keep = np.eye(len(erase)) - erase
         left_over = (keep * (covariance @ keep)).sum(axis=0)  # variances of z
         gone = left_over < _RANK * np.diag(covariance)

@@ -115,7 +115,7 @@ class Obliviator(Method):
     def __init__(self, params: ObliviatorParams | None = None) -> None:
         super().__init__(params)
         most = self.params.rounds
-        self.knobs = (Knob("rounds", 1, most, "rounds of erasure; more is fairer"),)
+        self.knobs = (Knob("rounds", 1, most, "rounds of erasure; more is fairer", whole=True),)
 
     def search_space(self) -> Mapping[str, Any]:
         from optuna.distributions import FloatDistribution, IntDistribution

@@ -61,7 +61,7 @@ def test_the_most_useful_row_is_blind_and_of_a_method() -> None:
         "sofair": row("sofair", 0.7),
         "sofair (tuned)": row("sofair", 0.8, params="a=1"),
         "msfair": row("msfair", None),
-        "latfr": row("latfr", 0.9, points_at_leakage_10=0.0),  # that of a constant guess
+        "latfr": row("latfr", 0.9, reached_leakage_10=0.0),  # that of a constant guess
         "qleace": row("qleace", 0.9, track="aware"),
         "drop-features": row("drop-features", 0.9),
     }

@@ -216,6 +216,8 @@ def test_values_of_columns_that_are_not_read_are_not_looked_at() -> None:
     ("method", "knob", "says"),
     [
         ("fnf", {"gamma": 5}, "gamma=5 of fnf is out of range: 0 to 1 (weight"),
+        ("k-means", {"cells": 2.9}, "cells=2.9 of k-means is not a whole number (number of"),
+        ("rlace", {"rank": 0}, "rank=0 of rlace is out of range: 1 or more"),
         ("fare-tree", {"gamma": 3}, "gamma=3 of fare-tree is out of range: 0 to 1 (weight"),
         ("l-mifr", {"epsilon": 0}, "epsilon=0 of l-mifr is out of range: 1e-06 or more (limit"),
         ("k-means", {"cells": 0}, "cells=0 of k-means is out of range: 1 or more (number"),

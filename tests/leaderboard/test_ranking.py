@@ -290,8 +290,8 @@ def test_where_no_setting_leaks_little_the_table_says_none(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     entries = [
-        one_split("a", 1, aufdc=0.2, accuracy_y_at_leakage_10=0.81, points_at_leakage_10=3.0),
-        one_split("b", 2, aufdc=0.4, accuracy_y_at_leakage_10=0.76, points_at_leakage_10=0.0),
+        one_split("a", 1, aufdc=0.2, accuracy_y_at_leakage_10=0.81, reached_leakage_10=1.0),
+        one_split("b", 2, aufdc=0.4, accuracy_y_at_leakage_10=0.76, reached_leakage_10=0.0),
     ]
     lines = shown(entries, capsys)
     assert lines[2].split()[-1] == "0.810"

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from fairbench.api.metric import CurveEvaluation
 from fairbench.metrics.aufdc import Aufdc, strict_area
+from fairbench.metrics.limits import PARTLY, mark_of, share_within_limit
 from fairbench.metrics.operating import AccuracyAtAuditorLimit, AccuracyAtLeakage, TradeOff
 
 REFERENCE = {
@@ -111,7 +112,7 @@ def test_a_table_without_a_task_has_none() -> None:
         [point(1.0, 0.05)], bare, (), False, [{"mutual_information": np.zeros(3)}], {}
     )
     found = dict(AccuracyAtLeakage().compute(evaluation))
-    assert found.pop("points_at_leakage_10") == 1
+    assert (found.pop("reached_leakage_10"), found.pop("reached_leakage_25")) == (1, 1)
     assert set(found.values()) == {None}
     assert AccuracyAtLeakage().resampled(evaluation) == {}
 
@@ -137,6 +138,25 @@ def test_accuracy_at_a_limit_of_the_auditors_accuracy() -> None:
     assert at_auditor() == (0.6, 0.6, 0.6)
     # The limits move with the dataset: of a table whose x gives all away they are .64, .7 and .8.
     assert at_auditor(middle, open_, accuracy_s=1.0) == (0.6, 0.8, 0.8)
+
+
+def test_it_is_known_where_no_point_keeps_a_limit() -> None:
+    reached = AccuracyAtAuditorLimit().compute(CurveEvaluation([seen(0.65, 0.75, 0.2)], GUESS))
+    assert [reached[f"reached_accuracy_s_{share}"] for share in (10, 25, 50)] == [0, 1, 1]
+    within = AccuracyAtLeakage().compute(CurveEvaluation([point(1.0, 0.2)], REFERENCE))
+    assert (within["reached_leakage_10"], within["reached_leakage_25"]) == (0, 1)
+    assert share_within_limit("transfer_at_leakage_25", {"reached_leakage_25": 0.4}) == 0.4
+    assert share_within_limit("aufdc", {"reached_leakage_25": 0.4}) is None
+    # Of a mean over splits: none, some, all.
+    marks = [mark_of("accuracy_y_at_leakage_10", {"reached_leakage_10": x}) for x in (0, 0.2, 1)]
+    assert marks == ["", PARTLY, ""]
+
+
+def test_where_x_itself_reads_below_nothing_a_point_of_no_leakage_is_allowed() -> None:
+    noise = REFERENCE | {"mutual_information_max_validation": -0.001}
+    nothing = point(8.0, 0.0, accuracy_y=0.8)
+    found = AccuracyAtLeakage().compute(CurveEvaluation([nothing], noise))
+    assert found["accuracy_y_at_leakage_10"] == 0.8
 
 
 def test_among_points_within_a_limit_validation_chooses() -> None:

@@ -6,7 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fairbench.api import FitContext, Point, Role, TrainingRows, Unit
+from fairbench.api import (
+    Architecture,
+    DatasetInfo,
+    Feature,
+    FitContext,
+    Point,
+    Role,
+    TrainingRows,
+    Unit,
+)
 from fairbench.api.method import Curve, Method, Representation
 from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
@@ -144,6 +153,24 @@ def test_conditional_quantiles_are_uniform_independent_of_s_and_give_x_back(grou
     assert max(gap) < 0.06
     # x itself is far apart: the first column's mean rises with s.
     assert abs(rows.x[rows.s == 0].mean(0) - rows.x.mean(0)).max() > 0.2
+
+
+@pytest.mark.parametrize("rows", [20, 64, 90])
+def test_conditional_quantiles_are_of_few_rows_too(rows: int) -> None:
+    """Then hardly a bin has two rows, one to learn from and one to hold out."""
+    rng = np.random.default_rng(0)
+    x, s = rng.standard_normal((rows, 3)).astype(np.float32), np.arange(rows) % 2
+    info = DatasetInfo(
+        "few", tuple(Feature(n, n) for n in "xyz"), ("a", "b"), Architecture((8,), 2)
+    )
+    method = ConditionalQuantile()
+    (fitted,) = method.fit(TrainingRows(x, s, info), [Unit(0, None)], FitContext(1))
+    assert isinstance(fitted, Representation)
+    z = fitted.encode(x, s=s, generator=np.random.default_rng(0))
+    assert np.isfinite(z).all()
+    decoded = fitted.decode(z, s)
+    assert decoded is not None
+    np.testing.assert_allclose(decoded, x, atol=1e-5)
 
 
 def test_a_pickle_of_conditional_quantiles_holds_nobody_who_was_encoded(prepared: Prepared) -> None:

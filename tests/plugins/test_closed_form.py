@@ -91,6 +91,23 @@ def test_leace_changes_no_bit_where_something_of_every_column_is_left(prepared: 
     np.testing.assert_array_equal(fitted.encode(train.x), z)
 
 
+@pytest.mark.parametrize("eps", [2e-3, 5e-4])
+def test_leace_erases_s_from_directions_that_hardly_vary(eps: float) -> None:
+    """s is all of a difference of two columns, too small to be whitened."""
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 2, 8000)
+    a = rng.standard_normal(8000)
+    x = np.column_stack([a, a + eps * (2 * s - 1), rng.standard_normal(8000) + s])
+    x = ((x - x.mean(0)) / x.std(0)).astype(np.float32)
+    info = SimpleNamespace(groups=("a", "b"), name="drawn")
+    train = TrainingRows(x[:4000], s[:4000], info)  # type: ignore[arg-type]
+    z = one(LEACE().fit(train, [Unit(0, None)], FitContext(1))).encode(x).astype(np.float64)
+    design = np.column_stack([np.ones(8000), z])
+    weights = np.linalg.lstsq(design[:4000], s[:4000] - 0.5, rcond=None)[0]
+    held_out = ((design[4000:] @ weights > 0) == (s[4000:] == 1)).mean()
+    assert held_out < 0.6  # .98 where the direction is released
+
+
 def test_leace_leaves_a_constant_column_alone() -> None:
     data = prepare(make_table(1000), AdultsGender, source="simulated", origin="test")
     train = rows_of(data)
@@ -138,6 +155,16 @@ def test_cells_are_few_large_and_decoded_by_cell_and_group(prepared: Prepared) -
     here = (cell.ravel() == 0) & (train.s == 1)
     expected = (train.x[here].sum(0) + cells[0]) / (here.sum() + 1)
     np.testing.assert_allclose(x_hat[here][0], expected, atol=1e-5)
+
+
+def test_a_rounded_code_is_decoded_as_the_cell_it_is_of(prepared: Prepared) -> None:
+    train = rows_of(prepared)
+    unit = Unit(0, Point.of(gamma=0.5))
+    tree = one(FareTree(FareTreeParams()).fit(train, [unit], FitContext(1)))
+    z = tree.encode(train.x)
+    exact, rounded = tree.decode(z, train.s), tree.decode(z.round(4), train.s)
+    assert exact is not None
+    np.testing.assert_array_equal(rounded, exact)
 
 
 def test_a_first_split_is_the_best_there_is(prepared: Prepared) -> None:

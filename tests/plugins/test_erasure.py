@@ -105,6 +105,20 @@ def test_where_all_of_x_is_erased_z_is_constant_to_the_last_bit() -> None:
     assert len(np.unique(rlace(train, 32).encode(train.x), axis=0)) == 1
 
 
+def test_one_row_far_out_does_not_keep_inlp_from_erasing() -> None:
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 2, 20_000)
+    x = np.column_stack([np.where(s == 1, 1.0, -1.0), rng.standard_normal(20_000)])
+    x[0, 0] = -300 if s[0] else 300  # its probability is 0 in floating point
+    info = SimpleNamespace(groups=("a", "b"), name="drawn")
+    x = ((x - x.mean(0)) / x.std(0)).astype(np.float32)
+    curve = inlp(TrainingRows(x, s, info))  # type: ignore[arg-type]
+    assert curve.points is not None
+    z = curve.at(curve.points[-1]).encode(x)[1:]
+    correlations = [abs(np.corrcoef(column, s[1:])[0, 1]) for column in z.T if np.ptp(column) > 0]
+    assert max(correlations, default=0.0) < 0.05
+
+
 def test_inlp_leaves_x_alone_where_there_is_one_group() -> None:
     train = rows()
     one = TrainingRows(train.x, np.zeros_like(train.s), train.info)

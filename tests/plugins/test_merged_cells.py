@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench.api import Architecture, DatasetInfo, Feature, FitContext, Point, TrainingRows, Unit
-from fairbench_plugins.merged_cells.cells import cross_fitted, nearest
+from fairbench_plugins.merged_cells.cells import cross_fitted, find_cells, nearest
 from fairbench_plugins.merged_cells.joining import (
     CellSums,
     cut,
@@ -185,6 +185,18 @@ def test_rows_are_encoded_by_themselves_and_the_seed_decides_the_rest() -> None:
     again, _, _ = a_curve()
     np.testing.assert_array_equal(again.released, curve.released)
     np.testing.assert_array_equal(nearest(curve.centres, curve.centres), np.arange(100))
+
+
+def test_every_cell_has_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without would cost nothing to join with people at the other end of the table."""
+    far = np.array([[1e3, 1e3, 1e3]], np.float32)
+
+    def with_an_empty_cell(x: np.ndarray, count: int, seed: int) -> np.ndarray:
+        return np.concatenate([find_cells(x, count, seed), far])
+
+    monkeypatch.setattr("fairbench_plugins.merged_cells.merged.find_cells", with_an_empty_cell)
+    curve, x, _ = a_curve()
+    assert set(nearest(curve.centres, x).tolist()) == set(range(len(curve.centres)))
 
 
 def test_a_restored_curve_is_the_same() -> None:

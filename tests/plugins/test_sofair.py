@@ -154,6 +154,22 @@ def test_the_gradient_of_distortion_reaches_the_mask() -> None:
     assert float(model.to_depth.weight.grad.abs().sum()) > 0
 
 
+def test_the_coder_of_lengths_learns_and_is_no_part_of_the_objective() -> None:
+    """Restarts are compared by the objective, and the coder of lengths is not in it."""
+    values = []
+    for scale in (1.0, 5.0):
+        model, batch = model_and_batch(rate="codes")
+        with torch.no_grad():
+            for parameter in model.entropy.lengths.parameters():
+                parameter.mul_(scale)
+        loss = model.losses(batch)["model"]
+        loss.sum().backward()
+        values.append(float(loss.detach()))
+        gradients = [parameter.grad for parameter in model.entropy.lengths.parameters()]
+        assert any(g is not None and float(g.abs().sum()) > 0 for g in gradients)
+    assert values[0] == pytest.approx(values[1], abs=1e-4)
+
+
 def test_rounding_sends_ties_up() -> None:
     model, batch = model_and_batch()
     with torch.no_grad():

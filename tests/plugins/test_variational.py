@@ -43,28 +43,50 @@ def test_discrepancy_is_zero_on_average_where_groups_agree_and_positive_where_no
     generator = torch.Generator().manual_seed(0)
     z = torch.randn(400, 60, 2, generator=generator)
     s = onehot(torch.randint(0, 4, (400, 60), generator=generator), 4)
-    agree = group_discrepancy(z, s)
+    shares = torch.full((400, 4), 0.25)
+    agree = group_discrepancy(z, s, shares)
     assert abs(float(agree.mean())) < 4 * float(agree.std()) / math.sqrt(400)
-    apart = group_discrepancy(z + s[..., :2], s)
+    apart = group_discrepancy(z + s[..., :2], s, shares)
     assert float(apart.mean()) > 20 * abs(float(agree.mean()))
 
 
 def test_discrepancy_matches_its_definition_without_pairs_of_a_row_with_itself() -> None:
     z = torch.randn(1, 9, 2)
     s = torch.tensor([0, 0, 0, 1, 1, 1, 1, 2, 2])
+    shares = torch.tensor([0.3, 0.5, 0.2])
     kernel = torch.exp(-torch.cdist(z[0], z[0]).square() / 2)
-    terms = []
-    for i in range(9):
-        others = [j for j in range(9) if j != i]
-        mates = [j for j in others if s[j] == s[i]]
-        terms.append(kernel[i, mates].mean() - kernel[i, others].mean())
-    expected = torch.stack(terms).mean()
-    torch.testing.assert_close(group_discrepancy(z, onehot(s, 3)[None])[0], expected)
+    pairs = [(i, j) for i in range(9) for j in range(9) if i != j]
+    weight = torch.stack([(s[i] == s[j]) / shares[s[i]] for i, j in pairs])
+    values = torch.stack([kernel[i, j] for i, j in pairs])
+    expected = ((weight - weight.mean()) * values).sum() / (len(pairs) - 2)
+    found = group_discrepancy(z, onehot(s, 3)[None], shares[None])[0]
+    torch.testing.assert_close(found, expected)
+    constant = group_discrepancy(torch.ones(1, 9, 2), onehot(s, 3)[None], shares[None])
+    assert abs(float(constant)) < 1e-6
+
+
+@pytest.mark.parametrize(("share", "rows"), [(0.003, 16), (0.01, 16), (0.01, 128), (0.3, 16)])
+def test_discrepancy_of_a_rare_group_is_right_on_average(share: float, rows: int) -> None:
+    """A rare group at a point, the other one around it: most batches have no two of its rows."""
+    generator = torch.Generator().manual_seed(0)
+    total, count = torch.zeros(0), 640_000 // rows
+    for _ in range(4):
+        s = (torch.rand(count // 4, rows, generator=generator) < share).long()
+        z = 3 * torch.randn(count // 4, rows, 1, generator=generator) * (s == 0).unsqueeze(-1)
+        shares = torch.tensor([1 - share, share]).expand(count // 4, 2)
+        total = torch.cat([total, group_discrepancy(z, onehot(s, 2), shares)])
+    # E exp(-(u - v)^2) of two normal u and v of variance 9, and of one of them and 0.
+    own, between = 1 / math.sqrt(1 + 4 * 9), 1 / math.sqrt(1 + 2 * 9)
+    known = share * (1 - share) * (own + 1 - 2 * between)
+    error = float(total.std()) / math.sqrt(len(total))
+    assert abs(float(total.mean()) - known) < 4 * error
+    assert error < 0.2 * known
 
 
 def test_a_group_of_one_row_does_no_harm() -> None:
     z, s = torch.randn(1, 5, 2), torch.tensor([[0, 0, 1, 1, 2]])
-    assert bool(group_discrepancy(z, onehot(s, 3)).isfinite().all())
+    shares = torch.tensor([[0.4, 0.4, 0.2]])
+    assert bool(group_discrepancy(z, onehot(s, 3), shares).isfinite().all())
 
 
 def test_info_nce_tells_rows_apart_within_their_group_alone() -> None:

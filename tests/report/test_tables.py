@@ -129,12 +129,12 @@ def test_page_figure_and_tables_say_what_intervals_account_for(
     tmp_path: Path, change: Change | None, over: str
 ) -> None:
     report = gather(stored(tmp_path, change), load_registry())
-    assert f"Bars: 95% intervals {over}." in page(report)
+    assert f"Bars: 95% intervals are {over}" in page(report)
     figure = ranks_figure(report.datasets[0].panels)
     notes = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
-    assert any(f"95% intervals are {over}." in note for note in notes)
-    assert f"95% intervals are {over}." in printed(tmp_path, "markdown")
-    assert f"% 95% intervals are {over}.\n" in printed(tmp_path, "latex")
+    assert any(f"95% intervals are {over}" in note for note in notes)
+    assert f"95% intervals are {over}" in printed(tmp_path, "markdown")
+    assert f"% 95% intervals are {over}" in printed(tmp_path, "latex")
 
 
 def test_a_row_whose_points_all_leak_too_much_says_so(tmp_path: Path) -> None:

@@ -96,10 +96,16 @@ def test_the_loss_is_that_of_the_method_at_the_knobs_drawn(rows_per_knob: int) -
             torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-3)
 
 
-def test_rows_that_do_not_fill_a_knob_are_left_out() -> None:
+@pytest.mark.parametrize(("rows", "used"), [(7, 7), (31, 31), (32, 32), (37, 36), (50, 48)])
+def test_of_a_batch_hardly_a_row_is_left_out(rows: int, used: int) -> None:
+    """Knobs have 16 rows or more each, all alike."""
     model, streams = a_stack("cvib-ss")
-    losses = model.losses(a_batch(streams, rows=37))
-    assert torch.isfinite(losses["model"]).all()
+    batch = a_batch(streams, rows=rows)
+    x = batch.x.clone().requires_grad_()
+    losses = model.losses(replace(batch, x=x))
+    losses["model"].sum().backward()
+    assert x.grad is not None
+    assert int((x.grad[0].abs().sum(1) > 0).sum()) == used
 
 
 def test_more_of_the_knob_is_more_distortion_after_training() -> None:

@@ -38,7 +38,7 @@ from fairbench.report.page.curves import panel_charts
 from fairbench.report.page.ranking import draw_ranking
 from fairbench.report.panels import looks_of
 from fairbench.report.reconstructions import as_png
-from fairbench.report.verdicts import describe_intervals, describe_tests
+from fairbench.report.verdicts import describe_tests, note_intervals, note_limits
 
 SCRIPTS = ("charts.js", "choice.js", "tables.js", "board.js")
 """Of the page, in their order: the last needs the others."""
@@ -88,7 +88,8 @@ def page(report: Report) -> str:
         families=families(report.datasets, report.identities),
         methods=report.methods,
         tests=lambda panel: describe_tests(panel.ranked),
-        over=lambda panel: describe_intervals(panel.ranked or panel.rows),
+        intervals=lambda panel: note_intervals(panel.ranked, panel.not_replicated),
+        limits=lambda panel: note_limits(panel.rows, columns),
         no_point=NO_POINT,
         costs=headed(PAGE_COST),
         p_columns=frozenset(map(p_value_column, report.tested)),

@@ -189,18 +189,23 @@ class _Column:
         held_out = np.random.default_rng(seed).random(len(bins)) < 0.1
         # A bin seen only there could not be learned.
         held_out &= np.bincount(bins[~held_out], minlength=self.bins)[bins] > 0
-        if not held_out.any():
-            held_out[np.argmax(np.bincount(bins)[bins])] = True
+        counts = np.bincount(bins)[bins]
+        if not held_out.any() and counts.max() > 1:
+            held_out[counts.argmax()] = True
+        # Of very few rows each is alone in its bin: all are learned, and nothing tells when to end.
+        ends_early = bool(held_out.any())
         model = HistGradientBoostingClassifier(
             max_iter=params.trees,
             learning_rate=0.08,
             max_leaf_nodes=31,
-            early_stopping=True,
+            early_stopping=ends_early,
             n_iter_no_change=10,
             scoring="loss",
             random_state=seed,
         )
         known = ~held_out
+        if not ends_early:
+            return model.fit(before, bins)
         return model.fit(before[known], bins[known], X_val=before[held_out], y_val=bins[held_out])
 
     def code(self, x: Floats) -> Ints:

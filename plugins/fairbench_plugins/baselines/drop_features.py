@@ -78,7 +78,7 @@ class DropFeatures(Method):
     has_decoder = True
     baseline = True
     tested_against = True
-    knobs = (Knob("dropped", 0.0, np.inf, "columns dropped; more is fairer"),)
+    knobs = (Knob("dropped", 0.0, np.inf, "columns dropped; more is fairer", whole=True),)
     Params = DropFeaturesParams
 
     def supports(self, info: DatasetInfo) -> str | None:

@@ -34,7 +34,7 @@ _MAX_POINTS = 5
 class _Projection(Method):
     shots = Shots.SINGLE
     baseline = True
-    knobs = (Knob("dimensions", 1.0, np.inf, "dimensions kept; fewer is fairer"),)
+    knobs = (Knob("dimensions", 1.0, np.inf, "dimensions kept; fewer is fairer", whole=True),)
 
     def restore(self, state: Mapping[str, Any], unit: Unit, info: DatasetInfo) -> Curve:
         return _ProjectionCurve(state["axes"], len(state["axes"]))

@@ -106,7 +106,16 @@ class KMeans(_CellMethod):
     name = "k-means"
     summary = "cells of k-means, released as their centres; sees no s"
     reference = "Lloyd 1982, doi:10.1109/TIT.1982.1056489"
-    knobs = (Knob("cells", 1, MAX_CELLS, "number of cells; fewer is fairer", limits=(1, math.inf)),)
+    knobs = (
+        Knob(
+            "cells",
+            1,
+            MAX_CELLS,
+            "number of cells; fewer is fairer",
+            limits=(1, math.inf),
+            whole=True,
+        ),
+    )
     Params: ClassVar[type[Params]] = CellParams
 
     def points(self) -> tuple[Point, ...]:
@@ -138,7 +147,7 @@ class Funnel(_CellMethod):
     summary = "privacy funnel: merges cells by least distortion per nat of I(S;Z) saved"
     reference = "after Ding and Sadeghi 2019, arXiv:1901.06629; squared error of x, pairs"
     shots = Shots.SINGLE
-    knobs = (Knob("merges", 0, MAX_CELLS - 1, "cells merged away; more is fairer"),)
+    knobs = (Knob("merges", 0, MAX_CELLS - 1, "cells merged away; more is fairer", whole=True),)
     Params: ClassVar[type[Params]] = FunnelParams
 
     def search_space(self) -> Mapping[str, Any]:

@@ -69,7 +69,7 @@ class INLP(Erasure):
     summary = "iterated nullspace projection: removes the directions of linear classifiers of s"
     reference = "Ravfogel et al. 2020, arXiv:2004.07667"
     shots = Shots.SINGLE
-    knobs = (Knob("rounds", 0, 512, "classifiers projected out; more is fairer"),)
+    knobs = (Knob("rounds", 0, 512, "classifiers projected out; more is fairer", whole=True),)
     Params: ClassVar[type[Params]] = INLPParams
 
     def search_space(self) -> Mapping[str, Any]:
@@ -110,6 +110,7 @@ class INLP(Erasure):
 
 def _classifier(x: Array, s: Ints) -> tuple[Array, float]:
     """Weights (classes, d) of logistic regression, and nats by which it beats the prior."""
+    from scipy.special import log_softmax
     from sklearn.linear_model import LogisticRegression
 
     known, s = np.unique(s, return_inverse=True)
@@ -117,7 +118,11 @@ def _classifier(x: Array, s: Ints) -> tuple[Array, float]:
         return np.zeros((1, x.shape[1])), 0.0
     model = LogisticRegression(max_iter=500).fit(x, s)
     share = np.bincount(s) / len(s)
-    log_p = model.predict_log_proba(x)[np.arange(len(s)), s]
+    scores = model.decision_function(x)
+    if scores.ndim == 1:  # of two classes: the second's, the first's being 0
+        scores = np.column_stack([np.zeros(len(s)), scores])
+    # Of the scores: the probability of a row far out is 0 in floating point.
+    log_p = log_softmax(scores, axis=1)[np.arange(len(s)), s]
     return np.asarray(model.coef_, np.float64), float((log_p - np.log(share[s])).mean())
 
 

@@ -15,6 +15,7 @@ suit all tables; P starts at (k / d) I.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -65,7 +66,16 @@ class RLACE(Erasure):
     name = "rlace"
     summary = "linear adversarial erasure: a game over the projection of rank k that is removed"
     reference = "Ravfogel et al. 2022, arXiv:2201.12091"
-    knobs = (Knob("rank", 1, RANKS[-1], "dimensions removed; more is fairer"),)
+    knobs = (
+        Knob(
+            "rank",
+            1,
+            RANKS[-1],
+            "dimensions removed; more is fairer",
+            limits=(1, math.inf),
+            whole=True,
+        ),
+    )
     Params: ClassVar[type[Params]] = RLACEParams
     most_features = 256  # each step of the game decomposes a matrix of features by features
 

@@ -115,7 +115,9 @@ class MergedCells(Method):
     def _fit_one(self, train: TrainingRows, shares: Array, seed: int) -> MergedCurve:
         p = self.params
         centres = find_cells(train.x, max(2, min(p.cells, len(train.x) // p.rows_a_cell)), seed)
-        cells = nearest(centres, train.x)
+        # A cell without rows would cost nothing to join with any code.
+        known, cells = np.unique(nearest(centres, train.x), return_inverse=True)
+        centres = centres[known]
         sums = CellSums.of(cells, len(centres), train.x.astype(np.float64), shares)
         prices = np.geomspace(LOW, HIGH, p.prices)
         codes = np.stack(list(search(sums, prices, p.sweeps, p.code_cost)))

@@ -15,8 +15,9 @@ the feature map of a kernel, Q is one of
   1[s != s'] between groups) and HSIC (Gretton et al. 2005, with the kernel 1[s = s']): for
   categories both take this form (Sejdinovic et al. 2013, theorem 24), and both are estimated
   without bias (Song et al. 2012, equation 5; Szekely and Rizzo 2014).
-* The maximum mean discrepancy (Gretton et al. 2012, equation 3) counts all groups alike, so a small
-  group is not traded for a large one.
+* The maximum mean discrepancy (Gretton et al. 2012, equation 3) counts all groups of a batch alike
+  that have two rows there, so a small group weighs more than by its share; the fewer batches it has
+  two rows in, the less.
 * sIPM (Kim et al. 2022, arXiv:2202.02943, section 3): u_k(z) = sigmoid(a_k . z + b_k), trained to
   have the largest difference between group k and the rest, against the encoder.
 * V = sum_k p_k^2 integral (p(z|k) - p(z))^2 dz is the squared distance of the densities p(z, s) and

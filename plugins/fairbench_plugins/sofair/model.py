@@ -154,9 +154,10 @@ class SofairModel(MaskedAutoencoder):
         losses = self.objective(x_hat, z, self.rate(z, mask, beta), beta, batch)
         if self.params.rate == "codes":
             # The coder of lengths is not part of the objective, but the honest rate is reported:
-            # it learns from codes it cannot change.
+            # it learns from codes it cannot change. Only its gradient counts: restarts are compared
+            # by the objective.
             side = self.entropy.rate_of_lengths(z.detach(), mask.detach(), beta)
-            losses["model"] = losses["model"] + side.mean(-1)
+            losses["model"] = losses["model"] + side.mean(-1) - side.mean(-1).detach()
         return losses
 
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:

@@ -120,6 +120,8 @@ class VFAEModel(VariationalModel):
     """VFAE."""
 
     knob_gamma: Tensor
+    seen: Tensor
+    """Rows of each group seen so far, ``(models, groups)``."""
 
     def __init__(
         self,
@@ -131,9 +133,15 @@ class VFAEModel(VariationalModel):
     ) -> None:
         super().__init__(params, networks, groups, points, streams)
         self.beta = params.beta
+        self.register_buffer("seen", torch.ones(len(points), groups))
 
     def price(self, batch: Batch, z: Tensor, mean: Tensor, log_variance: Tensor) -> Tensor:
-        discrepancy = group_discrepancy(z, batch.s_onehot)
+        if self.training:
+            # A twin gives each model several batches, of a knob each.
+            self.seen.add_(batch.s_onehot.view(len(self.seen), -1, self.seen.shape[1]).sum(1))
+        shares = self.seen / self.seen.sum(1, keepdim=True)
+        shares = shares.repeat_interleave(len(batch.s_onehot) // len(shares), dim=0)
+        discrepancy = group_discrepancy(z, batch.s_onehot, shares)
         return self.beta * rate(mean, log_variance) + self.knob_gamma * discrepancy
 
 
@@ -182,24 +190,23 @@ def mean_pairwise_divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
     return 0.5 * (spread + own - 1).sum(-1) * rows / (rows - 1)
 
 
-def group_discrepancy(z: Tensor, s_onehot: Tensor) -> Tensor:
+def group_discrepancy(z: Tensor, s_onehot: Tensor, shares: Tensor) -> Tensor:
     """Maximum mean discrepancy of the groups to all rows, pairs i != j, ``(models,)``.
 
-    sum_k p_k ||E[phi|k] - E[phi]||^2 = E_ij [k(z_i, z_j) (1[s_i = s_j] / p(s_i) - 1)], with the
-    batch's own shares p.
+    sum_k p_k ||E[phi|k] - E[phi]||^2 = E_ij [k(z_i, z_j) (1[s_i = s_j] / p(s_i) - 1)]. The p are
+    the training set's, ``shares`` of shape ``(models, groups)``: by those of a batch a group that
+    has one row there would not count. Weights are centred over the pairs of the batch, so that a
+    constant z gives 0; that takes 2 / (n (n - 1)) of the mean away, which is given back.
     """
     rows, latent = z.shape[1:]
     norms = z.square().sum(-1)
     distances = norms.unsqueeze(2) + norms.unsqueeze(1) - 2 * z @ z.transpose(1, 2)
     kernel = torch.exp(-distances.clamp_min(0) / latent)
-    # Given i, a pair j != i shares its group with chance (n_k - 1) / (rows - 1).
-    others = s_onehot.sum(1, keepdim=True) - 1
-    partner = s_onehot / others.clamp_min(1)
-    same = s_onehot @ partner.transpose(1, 2) * (rows - 1)
-    alone = (s_onehot * (others < 1)).sum(-1, keepdim=True)
-    weight = (same - 1).masked_fill(alone > 0, 0.0)
-    diagonal = torch.diagonal(kernel * weight, dim1=1, dim2=2).sum(-1)
-    return ((kernel * weight).sum((1, 2)) - diagonal) / (rows * (rows - 1))
+    others = 1 - torch.eye(rows, device=z.device)
+    weight = (s_onehot / shares.unsqueeze(1)) @ s_onehot.transpose(1, 2) * others
+    pairs = rows * (rows - 1)
+    weight = weight - others * (weight.sum((1, 2), keepdim=True) / pairs)
+    return (kernel * weight).sum((1, 2)) / max(pairs - 2, 1)
 
 
 def conditional_info_nce(scores: Tensor, s: Tensor) -> Tensor:
