@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairbench.api import Ints, Role
+from fairbench.auditing.unseen_parts import with_unseen_parts
 from fairbench.data import array_checks
 from fairbench.data.card_table import MAX_NUMBERS
 from fairbench.data.column_values import is_number
@@ -27,7 +29,8 @@ MIN_ROWS = {Role.AUDITOR_TRAIN: 10, Role.VALIDATION: 2, Role.TEST: 2}
 class CheckedArrays:
     """Checked arrays of n rows each, and the rows of each role."""
 
-    z: np.ndarray  # (n, k)
+    z: np.ndarray  # (n, k), and further columns of what auditors do not see of these
+    columns: int  # k
     s: Ints  # (n,): numbers of ``groups``
     groups: tuple[str, ...]
     tasks: Mapping[str, Ints]  # (n,) each
@@ -51,25 +54,32 @@ def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> Check
     groups, codes = array_checks.check_classes(s, "s")
     tasks = {} if y is None else array_checks.check_tasks(y, "y")
     original = None if x is None else array_checks.check_features(x, "x")
+    z_seen, columns = with_unseen_parts(released), released.shape[1]
     lengths = {"z": len(released), "s": len(codes)}
     if tasks:
         lengths["y"] = len(next(iter(tasks.values()))[1])
     if original is not None:
         lengths["x"] = len(original)
     array_checks.check_rows(lengths)
-    rows = (
-        split(codes, seed) if roles is None else array_checks.role_rows(roles, "roles", len(codes))
-    )
+    if roles is None:
+        rows = split(codes, seed, z_seen)
+    else:
+        rows = array_checks.role_rows(roles, "roles", len(codes))
     _check_classes(codes, groups, rows, "group", "s")
     for task, (names, labels) in tasks.items():
         _check_classes(labels, names, rows, "class", task)
     labels_of = {task: labels for task, (_, labels) in tasks.items()}
-    return CheckedArrays(released, codes, groups, labels_of, original, rows, seed)
+    return CheckedArrays(z_seen, columns, codes, groups, labels_of, original, rows, seed)
 
 
-def split(s: Ints, seed: int) -> dict[Role, Ints]:
-    """Split rows by SHARES, stratified by s; return the sorted row numbers of each role."""
-    rng = np.random.default_rng(derive_seed("roles", seed))
+def split(s: Ints, seed: int, z: np.ndarray) -> dict[Role, Ints]:
+    """Split rows by SHARES, stratified by s; return the sorted row numbers of each role.
+
+    The draw depends on what stands in z. By s and the seed alone, whoever makes z could mark the
+    rows that train auditors, and no others.
+    """
+    digest = hashlib.sha256(np.ascontiguousarray(z, np.float64).tobytes()).hexdigest()
+    rng = np.random.default_rng(derive_seed("roles", seed, digest))
     parts = deal(np.arange(len(s)), s, list(SHARES.values()), rng)
     return {role: np.sort(part) for role, part in zip(SHARES, parts, strict=True)}
 

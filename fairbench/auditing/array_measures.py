@@ -22,7 +22,7 @@ from fairbench.auditing.members import split_auditor_rows
 from fairbench.auditing.report import Accuracy, AuditReport, Usefulness
 from fairbench.auditing.sample import AuditSample
 from fairbench.auditing.tasks import classify_task
-from fairbench.data.array_checks import single_precision
+from fairbench.data.precision import single_precision
 from fairbench.data.preprocessing import mean_and_scale
 from fairbench.data.repeated_rows import seem_repeated
 from fairbench.metrics import gaps
@@ -55,9 +55,9 @@ def measure(
         view = None if refitted is None else refitted.reconstruction
         result = audit(sample, config=config, seed=seed_of_s, reconstruction=view, wide=wide)
         low, high = interval(result.strict.test, resamples=RESAMPLES)
-        if result.rejected is not None:
+        for other in result.untrusted:
             # No auditor is clearly better than the prior, but I(Z;S) may still be above 0.
-            high = max(high, interval(result.rejected.test, resamples=RESAMPLES)[1])
+            high = max(high, interval(other.test, resamples=RESAMPLES)[1])
         a_y = {}
         for task, labels in checked.tasks.items():
             progress(f"downstream classifiers of {task}")
@@ -77,7 +77,7 @@ def measure(
         audit=config.preset.value,
         seed=seed,
         rows={role.value: len(where) for role, where in checked.rows.items()},
-        columns=checked.z.shape[1],
+        columns=checked.columns,
         groups=dict(
             zip(checked.groups, np.bincount(everyone, minlength=count).tolist(), strict=True)
         ),

@@ -65,6 +65,8 @@ class EnsembleAudit:
     release: AuditorPredictions
     # By the best auditor, where the prior was chosen instead of it
     rejected: AuditorPredictions | None = None
+    # By all others, where the prior was chosen
+    untrusted: tuple[AuditorPredictions, ...] = ()
     # Miller-Madow estimate of I(Z;S) on the test set, nats, where z is a code of few cells. It is
     # neither a classifier nor a bound, so it is never chosen; the difference shows how much the
     # ensemble may miss.
@@ -116,6 +118,7 @@ def audit(
         strict=_predictions_of(members[best]),
         release=_predictions_of(members[released]),
         rejected=None if lowest == best else _predictions_of(members[lowest]),
+        untrusted=() if best else tuple(map(_predictions_of, members[1:])),
         plug_in=_plug_in(sample),
     )
 

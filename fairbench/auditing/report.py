@@ -66,6 +66,7 @@ RULES = {
     "orders": "the order of its columns by size",
     "distances": "how near other rows are",
     "narrow-axes": "columns that are nearly functions of others",
+    "exact-axes": "columns that are weighted sums of others but for their last digits",
     "surfaces": "a column that is nearly a function of two others",
     "quantities": "ratios, products, angles or lengths of its columns",
     "plane-waves": "waves or remainders over several columns, or long parities",

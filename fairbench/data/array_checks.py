@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairbench.api import Floats, Ints, Role
+from fairbench.api import Ints, Role
 from fairbench.data.column_values import ColumnKind, are_codes, guess_kind, numbers, texts
+from fairbench.data.precision import stack_exactly
 from fairbench.data.prepare import coded
 from fairbench.errors import DataError, nearest
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
 
 MAX_CLASSES = 100
 """Most groups of s, or classes of a task: more are a number that has not been cut into ranges."""
-
-_WHOLE = 2**24
-"""Whole numbers up to this one are all float32 numbers."""
 
 ROLE_NAMES = {
     "train": Role.AUDITOR_TRAIN,
@@ -48,7 +46,7 @@ def check_matrix(value: Any, name: str) -> np.ndarray:
     held = _unwrapped(value, name)
     if _is_frame(held):
         _check_shape(held.shape, name)
-        return np.stack([_numbers(held.iloc[:, i], name) for i in range(held.shape[1])], axis=1)
+        return stack_exactly([_numbers(held.iloc[:, i], name) for i in range(held.shape[1])])
     array = _as_array(held, name)
     _check_shape(array.shape, name)
     if array.dtype.kind not in "biuf":
@@ -58,29 +56,6 @@ def check_matrix(value: Any, name: str) -> np.ndarray:
         )
     _check_finite(array, name)
     return array
-
-
-def single_precision(array: np.ndarray) -> Floats:
-    """Convert numbers ``(n, k)`` to float32, the auditors' precision, without losing differences.
-
-    A column that float32 would round more than necessary, of time stamps or of 1e-60 and 2e-60, is
-    first shifted by its least value and scaled by a power of two. Auditors standardise all columns,
-    so the shift changes nothing else.
-    """
-    wide = array.astype(np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        narrow: Floats = array.astype(np.float32)
-        rounding = np.abs(narrow.astype(np.float64) - wide).max(axis=0)
-    lost = rounding > (wide.max(axis=0) / 2 - wide.min(axis=0) / 2) * 2.0**-23
-    if array.dtype.kind in "iu":  # double precision cannot hold all of these either
-        lost = (array.max(axis=0) > _WHOLE) | (array.min(axis=0) < -_WHOLE)
-    for place in np.flatnonzero(lost):
-        column = array[:, place]
-        if column.dtype.kind == "f":  # first to [-1, 1], so that the range cannot overflow
-            column = np.ldexp(wide[:, place], -np.frexp(np.abs(wide[:, place]).max())[1])
-        moved = (column - column.min()).astype(np.float64)
-        narrow[:, place] = np.ldexp(moved, -np.frexp(moved.max())[1])
-    return narrow
 
 
 def check_features(value: Any, name: str) -> np.ndarray:

@@ -8,7 +8,8 @@ from typing import Any
 from fairbench.api import AUDIT_ROLES, Role
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import AuditConfig
-from fairbench.data.array_checks import check_matrix, single_precision
+from fairbench.data.array_checks import check_matrix
+from fairbench.data.precision import single_precision
 from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
 from fairbench.metrics.certificate import CertificateBounds

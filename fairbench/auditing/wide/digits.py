@@ -5,6 +5,7 @@ s may be in the last digit of a number, which is nothing beside the number itsel
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +18,10 @@ _Values = npt.NDArray[np.float64]
 
 _MAX_DIGITS = 1_024
 """Most digits, of all columns."""
+_FEWEST = 3
+"""Fewest digits of a column, with its sign."""
 _MAX_DECIMALS = 12
-"""Most decimals of a column that counts as a decimal number."""
+"""Most decimals of a column that counts as a decimal number; of one below 1, from its first on."""
 _SINGLE_BITS, _DOUBLE_BITS = 32, 52
 _TENS, _LARGEST = 16, 2.0**52
 """Decimal digits of a number, and the largest one of which all digits are exact."""
@@ -39,12 +42,18 @@ class Number:
             return 1 + (_SINGLE_BITS if self.single else _DOUBLE_BITS)
         return 1 + _DOUBLE_BITS + _TENS
 
-    def digits(self, values: _Values) -> Floats:
-        """Return binary digits, decimal ones and the sign of values ``(n,)``, ``(n, width)``."""
-        parts = [self.bits(values), np.signbit(values)[:, None]]
+    def digits(self, values: _Values, most: int) -> Floats:
+        """Return binary digits, decimal ones and the sign of values ``(n,)``, ``(n, width)``.
+
+        ``most``: of more digits the lowest of both kinds.
+        """
+        bits, left = self.bits(values), most - 1
+        parts = [np.signbit(values)[:, None]]
         if self.decimals is not None:
-            parts.insert(1, self.tens(values))
-        return np.hstack(parts).astype(np.float32)
+            tens = self.tens(values)[:, : max(left // 2, left - bits.shape[1])]
+            parts.insert(0, tens)
+            left -= tens.shape[1]
+        return np.hstack([bits[:, :left], *parts]).astype(np.float32)
 
     def tens(self, values: _Values) -> Floats:
         """Return the decimal digits of decimal numbers ``(n,)``, the lowest first."""
@@ -75,14 +84,15 @@ def digits(z: Floats) -> Columns | None:
         values = z[:, column].astype(np.float64)
         if len(np.unique(values)) > 2:
             numbers.append(number_of(values, column))
-    while sum(number.width for number in numbers) > _MAX_DIGITS:
-        numbers.pop()
     if not numbers:
         return None
+    # Of many columns few digits each, rather than all of some: the lowest are where s would be.
+    numbers = numbers[: _MAX_DIGITS // _FEWEST]
+    most = _MAX_DIGITS // len(numbers)
 
     def apply(rows: Floats) -> Floats:
         wide = rows.astype(np.float64)
-        return np.hstack([one.digits(wide[:, one.column].copy()) for one in numbers])
+        return np.hstack([one.digits(wide[:, one.column].copy(), most) for one in numbers])
 
     return apply
 
@@ -97,7 +107,12 @@ def number_of(values: _Values, column: int) -> Number:
 def _decimals(values: _Values, single: bool) -> int | None:
     """Number of decimals of all values, up to rounding; None where they are not decimal numbers."""
     rounding = 2.0**-23 if single else 2.0**-51
-    for decimals in range(_MAX_DECIMALS + 1):
+    largest = float(np.abs(values).max(initial=0.0))
+    if not largest > 1e-290:
+        return None
+    # Before that decimal all would be rounded to 0.
+    first = max(0, math.floor(-math.log10(largest)))
+    for decimals in range(first, first + _MAX_DECIMALS + 1):
         with np.errstate(over="ignore"):
             scaled = values * 10.0**decimals
         if np.abs(scaled).max() > _LARGEST:

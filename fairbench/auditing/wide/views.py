@@ -16,6 +16,7 @@ from fairbench.auditing.auditors.views import View, standardised
 from fairbench.auditing.config import FAST_ROUNDS, MAX_COLUMNS
 from fairbench.auditing.wide.digits import digits
 from fairbench.auditing.wide.distances import distances
+from fairbench.auditing.wide.exact_axes import exact_axes
 from fairbench.auditing.wide.localities import local_means
 from fairbench.auditing.wide.narrow_axes import narrow_axes
 from fairbench.auditing.wide.orders import orders
@@ -32,6 +33,7 @@ WIDE = (
     "orders",
     "distances",
     "narrow-axes",
+    "exact-axes",
     "surfaces",
     "quantities",
     "plane-waves",
@@ -74,6 +76,7 @@ def wide_views(
         "orders": lambda: with_products(orders(z)),
         "distances": lambda: of_scaled(distances(scaled)),
         "narrow-axes": lambda: of_scaled(narrow_axes(scaled)),
+        "exact-axes": lambda: with_products(exact_axes(z)),
         "surfaces": lambda: of_scaled(surfaces(scaled)),
         "quantities": lambda: screened(z, common, residual),
         "plane-waves": lambda: find_plane_waves(z, common, residual),

@@ -13,6 +13,7 @@ from fairbench.auditing.auditors.samples import MemberRows, make_member_rows
 from fairbench.auditing.auditors.simple import held_out_loss
 from fairbench.auditing.auditors.trees import Boosting, fit_trees
 from fairbench.auditing.report import RULES
+from fairbench.auditing.wide.exact_axes import exact_axes
 from fairbench.auditing.wide.views import WIDE, wide_views
 
 ROWS = 6_000
@@ -78,6 +79,25 @@ def parity_of_low_bits(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.
     return z.astype(np.float64), (code ^ (code >> 1) ^ (code >> 2)) % 2 == 1
 
 
+def tiny_low_bit(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """So small a column that to so many decimals it is all zeros."""
+    z, bit = low_bit(rng)
+    return np.ldexp(z, -40), bit
+
+
+def tiny_last_digit(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    whole = rng.integers(0, 10**6, ROWS)
+    return np.column_stack([rng.normal(size=ROWS), whole * 1e-13]), whole % 10 >= 5
+
+
+def late_low_bit(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """In the 38th of 40 columns, all of which have many digits."""
+    z, bit = low_bit(rng)
+    wide = rng.normal(size=(ROWS, 40)).astype(np.float32).astype(np.float64)
+    wide[:, 37] = z[:, -1]
+    return wide, bit
+
+
 def rings(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
     z = rng.normal(size=(ROWS, 3))
     return z, np.floor(2.5 * np.hypot(z[:, 0] - 0.7, z[:, 1] + 0.4)) % 2 == 1
@@ -91,6 +111,9 @@ def rings(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
         (low_bit, "digits"),
         (even_order, "orders"),
         (wide_noise, "distances"),
+        (tiny_low_bit, "digits"),
+        (tiny_last_digit, "digits"),
+        (late_low_bit, "digits"),
         (near_product, "narrow-axes"),
         (near_surface, "surfaces"),
         (ratio, "quantities"),
@@ -123,6 +146,17 @@ def test_in_noise_there_is_none(classes: int) -> None:
     )
     rows = make_member_rows(z, rng.integers(0, classes, ROWS), classes=classes).ungrouped()
     assert not list(wide_views(rows, _prior(rows), seed=0))
+
+
+def test_the_eighth_digit_of_a_weighted_sum_is_read() -> None:
+    rng = np.random.default_rng(0)
+    z, bit = rng.normal(size=(ROWS, 5)), rng.integers(0, 2, ROWS)
+    z = np.column_stack([z, z @ np.linspace(0.3, 1.1, 5) + 1e-7 * (2 * bit - 1)])
+    columns = exact_axes(z)
+    assert columns is not None
+    assert abs(np.corrcoef(columns(z)[:, 0], bit)[0, 1]) > 0.99
+    assert exact_axes(z.astype(np.float32)) is None
+    assert exact_axes(z[:, :5]) is None
 
 
 def _prior(rows: MemberRows) -> npt.NDArray[np.float32]:
