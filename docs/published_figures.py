@@ -118,8 +118,13 @@ class Published:
         return _over_splits(row.folds[column] / most)
 
     def curves(self, method: str) -> Iterator[list[PointRow]]:
-        """Yield a method's points on each fold, in the order of their knobs."""
-        own = [p for p in self.table.points if (p.method, p.params) == (method, DEFAULT)]
+        """Yield a method's points on each fold, in the order of their knobs, of the first seed.
+
+        Some rows have one seed, and what is told of curves is paired by fold.
+        """
+        of_method = [p for p in self.table.points if (p.method, p.params) == (method, DEFAULT)]
+        first = min((p.seed for p in of_method), default=0)
+        own = [p for p in of_method if p.seed == first]
         for split in sorted({point.split for point in own} - {OFFICIAL.name}):
             yield sorted(
                 (p for p in own if p.split == split and p.status == Status.DONE.value),

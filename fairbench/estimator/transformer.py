@@ -331,7 +331,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "budget": self.budget if isinstance(self.budget, str) else int(self.budget),
             "device": str(self.device),
             "unknown": str(self.unknown),
-            "verbose": int(self.verbose),
+            "verbose": int(self.verbose or 0),
             "knobs": {name: float(value) for name, value in self._knobs.items()},
             "named": hasattr(self, "feature_names_in_"),
             "s_column": self.s_column_,

@@ -8,6 +8,7 @@ from typing import Any
 from fairbench.api import AUDIT_ROLES, Role
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import AuditConfig
+from fairbench.auditing.unseen_parts import with_unseen_parts
 from fairbench.data.array_checks import check_matrix
 from fairbench.data.precision import single_precision
 from fairbench.data.prepared import Prepared
@@ -45,7 +46,7 @@ def measure_encodings(
             f"{data.info.name} has images, whose rows are not numbered through.",
             "Write a plugin: docs/plugins.md.",
         )
-    released = check_matrix(z, "z")
+    released = with_unseen_parts(check_matrix(z, "z"))
     encoded = single_precision(released)
     if len(encoded) != data.table_rows:
         raise DataError(

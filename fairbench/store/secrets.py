@@ -41,7 +41,8 @@ _SECRET = re.compile("pass|pw|secret|token|key|sig|auth|cred", re.IGNORECASE)
 # Of bounded length: else a megabyte without a colon takes minutes.
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]{0,40}://"
 _START = re.compile(_SCHEME)
-_IN_TEXT = re.compile(_SCHEME + r"[^\s'\"<>]+")
+# A password may hold quotes: up to the last @ they do not end the URL.
+_IN_TEXT = re.compile(_SCHEME + r"(?:(?:(?!://)\S)*@[^\s'\"<>]*|[^\s'\"<>]+)")
 _NO_PORT = re.compile(r"([^:/?\[]*):(?!\d*(?:[/?]|$))[^/?]*")
 # From where an option begins: tried at each character, one without a value takes minutes.
 _OPTION = re.compile(r"(?<![^&])([^=&]*)=([^&]*)")

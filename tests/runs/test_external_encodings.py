@@ -37,15 +37,17 @@ def test_a_file_has_the_rows_of_the_table_also_where_audits_leave_some_out() -> 
     assert measured.values["distortion"] is not None
 
 
-def test_the_certificate_is_of_the_codes_as_released() -> None:
-    """Single precision merges codes whose ninth digit tells s."""
+@pytest.mark.parametrize("sign", [False, True])
+def test_the_certificate_is_of_the_codes_as_released(sign: bool) -> None:
+    """Single precision merges codes whose ninth digit tells s; zeros of both signs are equal."""
     data = large()
     s = np.zeros(600)
     for part in data.roles.values():
         s[part.numbers] = part.s
-    z = np.random.default_rng(1).integers(1, 4, 600) + 1e-9 * s
+    code = np.random.default_rng(1).integers(1, 4, 600)
+    z = np.column_stack([code, np.where(s == 1, -0.0, 0.0) if sign else code + 1e-9 * s])
     measured = measure_encodings(
-        z[:, None], data, PRESETS[AuditPreset.QUICK], load_registry(), lambda share, text: None
+        z, data, PRESETS[AuditPreset.QUICK], load_registry(), lambda share, text: None
     )
     shares = np.bincount(data.roles[Role.TEST].s) / len(data.roles[Role.TEST].s)
     assert measured.values["certified_codes"] == 6

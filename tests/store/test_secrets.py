@@ -67,6 +67,17 @@ def test_an_url_of_any_length_is_redacted_at_once() -> None:
     assert redact_url(f"https://x.org/?{rest}&key=1") == f"https://x.org/?{rest}&key=***"
 
 
+@pytest.mark.parametrize("password", ["pa'ss", 'a"b', "a>b", "a:b@c'd"])
+def test_a_password_with_quotes_in_a_text_is_hidden_whole(password: str) -> None:
+    text = f"cannot open 'postgresql://me:{password}@db/x', nor 'postgresql://me:{password}@db/y'"
+    assert (
+        redact_text(text)
+        == "cannot open 'postgresql://me:***@db/x', nor 'postgresql://me:***@db/y'"
+    )
+    several = f"['https://x.org/a','postgresql://me:{password}@db/x']"
+    assert redact_text(several) == "['https://x.org/a','postgresql://me:***@db/x']"
+
+
 def test_texts_and_commands_are_redacted_too() -> None:
     assert redact_text(f"cannot open '{URL}' now") == f"cannot open '{HIDDEN}' now"
     command = f"fairbench run --store 'postgresql://ann:{SENTINEL} 2@h/x' --points 3"
