@@ -28,14 +28,14 @@ def with_unseen_parts(z: np.ndarray) -> np.ndarray:
 def _low_bits(z: np.ndarray) -> npt.NDArray[np.float64]:
     """Return the last bits of whole numbers, of the columns that have any beyond 2^53."""
     large = (z.max(axis=0) > _EXACT) | (z.min(axis=0) < -_EXACT)
-    return (z[:, large] & (2**_LOW_BITS - 1)).astype(np.float64)
+    return np.asarray(z[:, large] & (2**_LOW_BITS - 1), np.float64)
 
 
 def _signs_of_zeros(z: np.ndarray) -> npt.NDArray[np.float64]:
     """Return 1 where there is a negative zero, of the columns that have both zeros."""
     zero, negative = z == 0, np.signbit(z)
     both = (zero & negative).any(axis=0) & (zero & ~negative).any(axis=0)
-    return (zero & negative)[:, both].astype(np.float64)
+    return np.asarray((zero & negative)[:, both], np.float64)
 
 
 def _rests(z: np.ndarray) -> npt.NDArray[np.float64]:
@@ -44,4 +44,4 @@ def _rests(z: np.ndarray) -> npt.NDArray[np.float64]:
         return np.empty((len(z), 0))
     rest = z - z.astype(np.float64)
     most = np.abs(rest).max(axis=0)
-    return (rest[:, most > 0] / most[most > 0]).astype(np.float64)
+    return np.asarray(rest[:, most > 0] / most[most > 0], np.float64)

@@ -47,7 +47,7 @@ def report(
         board = find_board(against, registry, dataset)
         need_own_rows(location, board, against, "page")
     gathered = gather(location.open_store(), registry, board, location.folder)
-    if not gathered.datasets:
+    if not gathered.datasets and not gathered.provenance:
         raise nothing_measured()
     content = page(gathered).encode()
     write_file(target, content)

@@ -148,7 +148,7 @@ def _column(values: Sequence[Any]) -> pa.Array:
 def _is_list(column: pa.Array) -> bool:
     import pyarrow as pa
 
-    return pa.types.is_list(column.type)
+    return isinstance(column, pa.ListArray)
 
 
 def _shortened(name: str, column: pa.Array) -> pa.Array:

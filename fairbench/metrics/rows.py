@@ -297,10 +297,7 @@ class AttainmentRow(VariantRow):
         "percent of the curves, one per split and seed, that pass through or below the point; 50: "
         "the median",
     ]
-    distortion: Annotated[
-        float,
-        "D on the test set: its share of distortion_max in each split, times their mean",
-    ]
+    distortion: Annotated[float, "D on the test set: shares of each split's D_max times their mean"]
     mutual_information: Annotated[float, "I on the test set, nats"]
 
 

@@ -55,10 +55,14 @@ def test_discrepancy_matches_its_definition_without_pairs_of_a_row_with_itself()
     s = torch.tensor([0, 0, 0, 1, 1, 1, 1, 2, 2])
     shares = torch.tensor([0.3, 0.5, 0.2])
     kernel = torch.exp(-torch.cdist(z[0], z[0]).square() / 2)
-    pairs = [(i, j) for i in range(9) for j in range(9) if i != j]
-    weight = torch.stack([(s[i] == s[j]) / shares[s[i]] for i, j in pairs])
-    values = torch.stack([kernel[i, j] for i, j in pairs])
-    expected = ((weight - weight.mean()) * values).sum() / (len(pairs) - 2)
+    terms = []
+    for i in range(9):
+        others = [j for j in range(9) if j != i]
+        mates = [j for j in others if s[j] == s[i]]
+        share = shares[s[i]]
+        counts_for = (1 - share) / (1 - (1 - share) ** 8 - share)
+        terms.append(counts_for * (kernel[i, mates].mean() - kernel[i, others].mean()))
+    expected = torch.stack(terms).mean()
     found = group_discrepancy(z, onehot(s, 3)[None], shares[None])[0]
     torch.testing.assert_close(found, expected)
     constant = group_discrepancy(torch.ones(1, 9, 2), onehot(s, 3)[None], shares[None])

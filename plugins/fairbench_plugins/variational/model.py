@@ -193,20 +193,25 @@ def mean_pairwise_divergence(mean: Tensor, log_variance: Tensor) -> Tensor:
 def group_discrepancy(z: Tensor, s_onehot: Tensor, shares: Tensor) -> Tensor:
     """Maximum mean discrepancy of the groups to all rows, pairs i != j, ``(models,)``.
 
-    sum_k p_k ||E[phi|k] - E[phi]||^2 = E_ij [k(z_i, z_j) (1[s_i = s_j] / p(s_i) - 1)]. The p are
-    the training set's, ``shares`` of shape ``(models, groups)``: by those of a batch a group that
-    has one row there would not count. Weights are centred over the pairs of the batch, so that a
-    constant z gives 0; that takes 2 / (n (n - 1)) of the mean away, which is given back.
+    sum_k p_k ||E[phi|k] - E[phi]||^2 = E_ij [k(z_i, z_j) (1[s_i = s_j] / p(s_i) - 1)], with the
+    batch's own shares p of the groups that have two rows there. A row that is alone tells nothing
+    of its group, so in other batches rows of a rare group count for it: (1 - p) / (Q - p) times,
+    where Q is the chance that a row has company of its group, whose share of the training set is p
+    in ``shares``, of shape ``(models, groups)``.
     """
     rows, latent = z.shape[1:]
     norms = z.square().sum(-1)
     distances = norms.unsqueeze(2) + norms.unsqueeze(1) - 2 * z @ z.transpose(1, 2)
     kernel = torch.exp(-distances.clamp_min(0) / latent)
-    others = 1 - torch.eye(rows, device=z.device)
-    weight = (s_onehot / shares.unsqueeze(1)) @ s_onehot.transpose(1, 2) * others
-    pairs = rows * (rows - 1)
-    weight = weight - others * (weight.sum((1, 2), keepdim=True) / pairs)
-    return (kernel * weight).sum((1, 2)) / max(pairs - 2, 1)
+    # Given i, a pair j != i shares its group with chance (n_k - 1) / (rows - 1).
+    others = s_onehot.sum(1, keepdim=True) - 1
+    partner = s_onehot / others.clamp_min(1)
+    same = s_onehot @ partner.transpose(1, 2) * (rows - 1)
+    company = 1 - (1 - shares) ** (rows - 1)
+    counts_for = (1 - shares) / (company - shares).clamp_min(1e-6) * (others.squeeze(1) > 0)
+    weight = (same - 1) * (s_onehot @ counts_for.unsqueeze(2))
+    diagonal = torch.diagonal(kernel * weight, dim1=1, dim2=2).sum(-1)
+    return ((kernel * weight).sum((1, 2)) - diagonal) / (rows * (rows - 1))
 
 
 def conditional_info_nce(scores: Tensor, s: Tensor) -> Tensor:
