@@ -17,7 +17,7 @@ def test_what_is_left_of_images_can_be_seen(fairbench: Call, tmp_path: Path) -> 
     assert none_yet.returncode == 0, none_yet.stderr
     refused = fairbench("explain", "--dataset", "toy-bars")
     assert refused.returncode == 2
-    assert "No reconstructions of toy-bars" in refused.stderr
+    assert "There are no results on 'toy-bars'" in refused.stderr
 
     done = fairbench(*RUN, "--points", "3")
     assert done.returncode == 0, done.stderr

@@ -55,7 +55,8 @@ def test_a_published_area_is_what_its_points_give(path: Path) -> None:
                 curves.setdefault((point.split, point.seed), []).append(point)
         areas = [compute_area(points) for points in curves.values()]
         assert entry.row.figures["aufdc"] == pytest.approx(np.mean(areas), rel=1e-5)
-        assert len(areas) == (len(entry.folds["aufdc"]) if entry.row.replicated else 1)
+        splits = len(entry.folds["aufdc"]) if entry.row.replicated else 1
+        assert len(areas) == splits * entry.row.seeds
 
 
 @pytest.mark.parametrize("path", BOARDS, ids=lambda path: path.stem)

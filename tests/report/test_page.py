@@ -286,9 +286,7 @@ def test_several_seeds_have_a_median_and_a_band(browser: Any, tmp_path: Path) ->
     tab, complaints = opened(browser, written(tmp_path, three_seeds))
     chart = tab.locator(".chart").first
     assert chart.locator(".js-fill").count() >= 5  # releasing x, or nothing, does not vary
-    assert (
-        "the median over splits and seeds" in tab.locator(".charts figcaption").first.inner_text()
-    )
+    assert "drawn is the median over them" in tab.locator(".charts figcaption").first.inner_text()
     assert complaints == []
     tab.close()
 
