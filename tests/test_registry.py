@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fairbench.api import Knob
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
@@ -68,6 +69,10 @@ def test_a_broken_plugin_is_reported_and_the_rest_go_on(monkeypatch: pytest.Monk
             "@hookimpl\ndef register_method(): return []",
             "There is no hook register_method. Did you mean 'register_methods'",
         ),
+        (
+            "@hookimpl\ndef register_methods(registry): return []",
+            "register_methods has arguments. Write: def register_methods():",
+        ),
     ],
 )
 def test_a_plugin_that_registers_nothing_or_no_list_is_told_and_asked_after(
@@ -104,6 +109,7 @@ def test_an_empty_list_is_no_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
         (type("NoSummary", (Method,), {"name": "x", "fit": lambda *a: []}), "summary"),
         (object(), "not a subclass"),
         (method("word", track="blind"), "track = 'blind', no Track"),
+        (method("one", knobs=Knob("t", 0.0, 1.0)), "knobs = Knob(name='t'"),
         (method("all"), "'all' stands for all methods"),
     ],
 )

@@ -233,7 +233,10 @@ def notes_below(members: Sequence[LeaderboardRow]) -> list[str]:
     unfinished = [row for row in members if not row.replicated and row.points_missing]
     if unfinished:
         of = ", ".join(dict.fromkeys(row.method for row in unfinished))
-        what = f"Not complete, so not ranked: {of}. The command that made them goes on with them."
+        what = (
+            f"Not complete, so not ranked: {of}. The command that made them goes on with them; "
+            "with --rerun failed it also tries again what failed."
+        )
         notes += textwrap.wrap(what, 80, subsequent_indent="  ")
     others = [row for row in members if not row.replicated and not row.points_missing]
     elsewhere = [row for row in others if ranked and row.interval_over == "splits"]

@@ -38,7 +38,9 @@ def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str,
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         line = getattr(getattr(error, "problem_mark", None), "line", None)
         where = f" (line {line + 1})" if line is not None else ""
-        raise ConfigError(f"{option} {file} is not YAML{where}.") from None
+        tab = "'\\t'" in str(getattr(error, "problem", ""))
+        hint = "A tab stands there: indent with spaces." if tab else ""
+        raise ConfigError(f"{option} {file} is not YAML{where}.", hint) from None
     if repeated is not None:
         key, lines = repeated
         raise ConfigError(

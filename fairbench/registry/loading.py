@@ -83,7 +83,7 @@ def _add_plugin(
 ) -> None:
     """Register a plugin with the manager, and its classes with the catalogues: all or nothing."""
     try:
-        manager.register(plugin, name=name)
+        _register(manager, plugin, name)
         for caller in manager.get_hookcallers(plugin) or ():
             if not caller.has_spec():
                 raise PluginError(f"There is no hook {caller.name}.", nearest(caller.name, _HOOKS))
@@ -109,6 +109,16 @@ def _add_plugin(
         raise
     registry.methods, registry.datasets, registry.metrics = methods, datasets, metrics
     registry.collections, registry.boards = collections, boards
+
+
+def _register(manager: pluggy.PluginManager, plugin: Any, name: str) -> None:
+    try:
+        manager.register(plugin, name=name)
+    except pluggy.PluginValidationError as error:
+        hook = next((hook for hook in _HOOKS if hook in str(error)), None)
+        if hook is None:
+            raise
+        raise PluginError(f"{hook} has arguments.", f"Write: def {hook}():") from None
 
 
 def _results(manager: pluggy.PluginManager, plugin: Any, hook: str) -> list[Iterable[Any]]:
@@ -170,7 +180,7 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
         )
     for attribute, allowed in _KINDS_OF_VALUES.get(kind, {}).items():
         value = getattr(cls, attribute, None)
-        if not isinstance(value, allowed):
+        if not isinstance(value, allowed | property):
             raise PluginError(
                 f"The {kind} {cls.__qualname__} has {attribute} = {value!r}, no "
                 f"{allowed.__name__}.",
@@ -184,7 +194,7 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
 
 
 _KINDS_OF_VALUES: Mapping[str, Mapping[str, type]] = {
-    "method": {"track": Track, "coding": Coding, "shots": Shots, "aliases": tuple},
+    "method": {"track": Track, "coding": Coding, "shots": Shots, "aliases": tuple, "knobs": tuple},
     "dataset": {"files": tuple, "sensitive": tuple, "aliases": tuple},
     "metric": {"level": str, "direction": str, "columns": Mapping},
 }

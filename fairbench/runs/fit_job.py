@@ -148,6 +148,11 @@ class FitJob:
         )
         with meter.phase("train"):
             fitted = method.fit(TrainingRows(train.x, train.s, self.data.info), self.units, context)
+        if not isinstance(fitted, Sequence):
+            raise ContractError(
+                f"{method.name}.fit returned a {type(fitted).__name__}: return a list, with one "
+                "entry per unit."
+            )
         if len(fitted) != len(self.units):
             raise ContractError(
                 f"{method.name}.fit returned {len(fitted)} results for {len(self.units)} units."

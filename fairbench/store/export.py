@@ -101,5 +101,5 @@ def _version(row: dict[str, Any], number: int) -> int:
 def _bad(number: int, why: str) -> StoreError:
     return StoreError(
         f"Line {number} is not of a file that 'fairbench results export' or 'submit' wrote: {why}.",
-        "Write the file again; nothing was imported.",
+        "Write the file again; nothing of it was taken.",
     )

@@ -41,7 +41,7 @@ def files(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
     n = 400
     s = rng.choice(["f", "m"], n)
-    z = rng.normal(size=(n, 2)).astype(np.float32)
+    z = rng.normal(size=(n, 2))
     z[:, 0] += 2 * (s == "m")
     frame = pd.DataFrame({"z1": z[:, 0], "z2": z[:, 1], "sex": s, "y": (z[:, 1] > 0).astype(int)})
     np.save(tmp_path / "z.npy", z)
@@ -52,7 +52,7 @@ def files(tmp_path: Path) -> Path:
     frame.to_csv(tmp_path / "people.csv", index=False)
     frame.to_parquet(tmp_path / "people.parquet")
     frame[["sex"]].to_csv(tmp_path / "s.csv", index=False)
-    np.savetxt(tmp_path / "z.csv", z, delimiter=",", fmt="%.9g")  # no line of names
+    np.savetxt(tmp_path / "z.csv", z, delimiter=",", fmt="%.17g")  # no line of names
     frame[:-1].to_csv(tmp_path / "short.csv", index=False)
     (tmp_path / "empty.npy").write_bytes(b"")
     (tmp_path / "cut.npy").write_bytes((tmp_path / "z.npy").read_bytes()[:200])

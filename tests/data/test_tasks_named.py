@@ -18,5 +18,4 @@ def test_the_tasks_of_a_table_are_those_that_it_names(name: str) -> None:
         pytest.skip("its files are not here, and it has no simulated twin")
     data = load_dataset(dataset)
     rows = next(iter(data.roles.values()))
-    is_unseen = getattr(dataset, "is_unseen", False)
-    assert tuple(rows.transfer if is_unseen else rows.y) == dataset.tasks
+    assert (tuple(rows.y), tuple(rows.transfer)) == (dataset.tasks, dataset.unseen_tasks)

@@ -228,6 +228,7 @@ def test_a_collection_of_ones_own_extends_another(registry: Registry, tmp_path: 
         ("collection: mine", "has no tables"),
         ("just text", "must hold"),
         ("a: [", "is not YAML"),
+        ("a:\n\tb: 1", r"is not YAML \(line 2\).\nA tab stands there: indent with spaces"),
     ],
 )
 def test_a_bad_collection_is_told(registry: Registry, tmp_path: Path, text: str, told: str) -> None:

@@ -14,6 +14,7 @@ from fairbench.errors import PluginError
 from fairbench.runs.fit_job import UnitResult
 from fairbench.runs.method_answers import ask
 from fairbench.runs.plan import make_budget, units_of
+from fairbench.runs.plugin_values import ContractError
 from fairbench.store.status import Status
 from tests.support.fits import fit_of
 
@@ -72,6 +73,18 @@ def test_points_of_a_curve_have_names_of_their_own(prepared: Prepared) -> None:
     result = result_of(TwiceTheSame, prepared)
     assert result.status is Status.FAILED
     assert "several points called t=0.5" in result.error
+
+
+class OneByOne(Method):
+    name, summary = "one-by-one", "a generator instead of a list"
+
+    def fit(self, train: Any, units: Any, context: Any) -> Any:
+        yield from (TooLarge() for _ in units)
+
+
+def test_a_generator_is_no_list(prepared: Prepared) -> None:
+    with pytest.raises(ContractError, match="fit returned a generator: return a list, with one"):
+        result_of(OneByOne, prepared)
 
 
 class Limits(Params):
