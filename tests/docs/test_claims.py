@@ -106,6 +106,7 @@ def test_falls_are_seen_from_the_end_that_leaks_most() -> None:
             method="m",
             params=DEFAULT,
             split="fold 1 of 5",
+            seed=0,
             status=Status.DONE.value,
             point_number=number,
             distortion_max=10.0,
