@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated
 
@@ -48,10 +48,7 @@ def status(
     for unit in units.values():
         if unit.status.is_failure:
             _show_failure(unit, unit.point, unit, traceback=traceback)
-    for point in points:
-        # A measured point may lack a metric's columns.
-        if point.status.is_failure or point.error:
-            _show_failure(units[point.unit], point.label, point, traceback=traceback)
+    _show_failed_points(units, points, traceback=traceback)
     if replaced:
         what = "model of earlier code is" if len(replaced) == 1 else "models of earlier code are"
         out.print(f"{len(replaced)} {what} left out: later code has trained the same.")
@@ -133,6 +130,22 @@ def _show_remaining(points: Sequence[PointRecord]) -> None:
         estimate = format_seconds(waiting * sum(seconds) / len(seconds))
         what = "1 point is" if waiting == 1 else f"{waiting:,} points are"
         out.print(f"{what} to be audited: about {estimate} on one core.", markup=False)
+
+
+def _show_failed_points(
+    units: Mapping[str, UnitRecord], points: Sequence[PointRecord], *, traceback: bool
+) -> None:
+    """Print points that failed, and why measured ones lack columns, once for all alike."""
+    alike: dict[tuple[str, str], list[PointRecord]] = defaultdict(list)
+    for point in points:
+        if point.status.is_failure:
+            _show_failure(units[point.unit], point.label, point, traceback=traceback)
+        elif point.error:
+            alike[units[point.unit].method, point.error].append(point)
+    for same in alike.values():
+        first = same[0]
+        where = first.label if len(same) == 1 else f"at {len(same):,} points"
+        _show_failure(units[first.unit], where, first, traceback=traceback)
 
 
 def _show_failure(

@@ -8,7 +8,7 @@ from fairbench.store.database import Store
 from fairbench.store.records import TRIAL
 from fairbench.store.status import Status
 from tests.conftest import Call
-from tests.support.exports import a_unit
+from tests.support.exports import a_point, a_unit
 
 EARLIER, LATER = "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"
 
@@ -44,3 +44,17 @@ def test_trials_of_a_search_have_a_row_of_their_own(fairbench_here: Call, tmp_pa
     (of_trials,) = (line for line in lines if "some, trials" in line)
     assert own.split()[1] == "1"
     assert of_trials.split()[2] == "3"
+
+
+def test_what_a_metric_lacks_at_many_points_is_told_once(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    folder = tmp_path / "fairbench-results"
+    folder.mkdir()
+    units = [a_unit(key * 64, seed=seed) for seed, key in enumerate("abc")]
+    error = "The metric mine raised ZeroDivisionError."
+    points = [a_point(f"{n}" * 64, unit.key, error=error) for n, unit in enumerate(units)]
+    Store(f"sqlite:///{folder / 'fairbench.sqlite'}").put([*units, *points])
+    told = " ".join(fairbench_here("status").stdout.split())
+    assert told.count("ZeroDivisionError") == 1
+    assert "some at 3 points: The metric mine raised" in told
