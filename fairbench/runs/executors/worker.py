@@ -42,6 +42,14 @@ def main(connection: Connection, prints: Connection) -> NoReturn:
         job = connection.recv()
     except EOFError:  # the driver is gone
         os._exit(1)
+    # A job is read by importing what it is made of, such as a plugin's classes.
+    except (Exception, SystemExit) as error:
+        text = (
+            f"its process cannot import what it needs: {describe(error)}. Define the classes of a "
+            "plugin at the top of an importable module."
+        )
+        Sender(connection).send(Raised(Status.FAILED, text, None))
+        os._exit(0)
     channel = os.fstat(connection.fileno())
     threading.Thread(target=_die_with_the_driver, args=(connection,), daemon=True).start()
     sender = Sender(connection)

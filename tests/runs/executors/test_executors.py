@@ -23,7 +23,7 @@ from fairbench.runs.executors.base import (
 from fairbench.runs.executors.in_process import InProcessExecutor
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.store.status import Status
-from tests.support.jobs import Work, assert_none_lives, runs
+from tests.support.jobs import Unimportable, Work, assert_none_lives, runs
 
 
 class ExecutorTestCase:
@@ -240,6 +240,13 @@ class ExecutorTestCase:
 class TestInline(ExecutorTestCase):
     def make(self, timeout: float | None = None) -> Executor:
         return InlineExecutor(workers=2, timeout=timeout)
+
+    def test_a_job_that_its_process_cannot_import_says_so(self, executor: Executor) -> None:
+        executor.submit(Unimportable())  # type: ignore[arg-type]
+        (end,) = [e for e in executor.events() if isinstance(e, Failed)]
+        assert end.status is Status.FAILED
+        assert "Can't get attribute 'Late'" in end.error
+        assert "at the top of an importable module" in end.error
 
     @pytest.mark.slow
     @pytest.mark.parametrize("what", ["children-sleep", "hold-the-gil"])
