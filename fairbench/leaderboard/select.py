@@ -179,7 +179,7 @@ def latest(units: Sequence[UnitRecord], runs: Iterable[RunRecord] = ()) -> list[
     units = _newest(units, ("dataset", "data_source", "split"), ("fingerprint", "protocol"), used)
     own = {_identity(unit) for unit in units if unit.origin is None}
     units = [unit for unit in units if unit.origin is None or _identity(unit) not in own]
-    units = _newest(units, IDENTITY, ("code", "params"), used)
+    units = _of_newest_params(_newest(units, IDENTITY, ("code",), used))
     chosen: dict[Identity, UnitRecord] = {}
     for unit in sorted(units, key=lambda u: (u.done, u.curve_points or 0, u.finished or "")):
         chosen[(*_identity(unit), unit.split, str(unit.seed), str(unit.point))] = unit
@@ -206,6 +206,22 @@ def _newest(
         key = _values(unit, same)
         newest[key] = max(newest.get(key, made), made)
     return [unit for unit in units if newest[_values(unit, same)][-1] == _values(unit, differ)]
+
+
+def _of_newest_params(units: Sequence[UnitRecord]) -> list[UnitRecord]:
+    """Of units of one row those whose hyperparameters are as in the one finished last.
+
+    One that a record lacks does not differ: the method has gained it since, and its code says that
+    results are the same.
+    """
+    newest: dict[Identity, UnitRecord] = {}
+    for unit in sorted(units, key=lambda u: (u.origin is None, u.finished or "", u.key)):
+        newest[_identity(unit)] = unit
+    return [unit for unit in units if _agree(unit.params, newest[_identity(unit)].params)]
+
+
+def _agree(params: Mapping[str, object], others: Mapping[str, object]) -> bool:
+    return all(params[name] == others[name] for name in params.keys() & others.keys())
 
 
 IDENTITY = ("dataset", "data_source", "track", "budget", "method", "params_label")

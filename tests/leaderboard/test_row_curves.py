@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from fairbench.cli.app import app
 from fairbench.leaderboard.frames import load_leaderboard
 from fairbench.leaderboard.row_curves import choose_curves, commonest_folds
-from fairbench.leaderboard.select import CurveRecords
+from fairbench.leaderboard.select import CurveRecords, latest
 from fairbench.models.query import ResultsLocation
 from fairbench.models.recommend import gather_candidates
 from fairbench.models.results import StoredResults
@@ -20,6 +20,7 @@ from fairbench.report.figures import curves_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.ranks_figure import ranks_figure
 from fairbench.store.database import Store
+from tests.support.exports import a_unit
 from tests.support.runs import five_folds, stored
 
 
@@ -126,3 +127,13 @@ def test_a_recommendation_is_of_one_split(results: Path) -> None:
     assert {point.unit.split for point in found.points} == {"official"}
     assert any("points of other splits" in note for note in found.notes)
     assert first_split(["fold 2 of 5", "fold 1 of 5"]) == "fold 1 of 5"
+
+
+def test_a_hyperparameter_that_a_method_gained_since_sets_no_seed_apart() -> None:
+    """Its code says that results are the same. Another value of one that both have does."""
+    earlier = a_unit("a" * 64, params={"rate": 1.0}, finished="2026-01-01T00:00:00+00:00")
+    params = {"rate": 1.0, "clip": 5.0}
+    later = a_unit("b" * 64, seed=1, params=params, finished="2026-01-02T00:00:00+00:00")
+    assert {unit.key for unit in latest([earlier, later])} == {earlier.key, later.key}
+    changed = earlier.replace(params={"rate": 2.0})
+    assert {unit.key for unit in latest([changed, later])} == {later.key}
