@@ -51,10 +51,11 @@ def explain_command(
     query = ModelQuery(method, dataset, seed, unit=unit)
     location = ResultsLocation(results, store, data_root, dataset_cards(dataset))
     registry = load_plugins()
-    drawn = dataset is not None and _draw_images(query, location, registry, extensions)
+    stored = StoredResults.open(location, registry)
+    drawn = dataset is not None and _draw_images(query, stored, extensions)
     if drawn and (method is None or not _has_curve_of_bits(method, registry)):
         return
-    model = find_explained_model(query, location, registry)
+    model = find_explained_model(query, stored)
     show_warnings(model.results.card_data.notes)
     explanation = explain_bits(model)
     title, key = model.unit.title, model.unit.key[:KEY_DIGITS]
@@ -83,11 +84,9 @@ def _has_curve_of_bits(method: str, registry: Registry) -> bool:
     return one.has_bits and one.shots is Shots.SINGLE
 
 
-def _draw_images(
-    query: ModelQuery, location: ResultsLocation, registry: Registry, extensions: Sequence[str]
-) -> bool:
+def _draw_images(query: ModelQuery, stored: StoredResults, extensions: Sequence[str]) -> bool:
     """Write the figure of reconstructions by the models of one dataset; False for a table."""
-    stored = StoredResults.open(location, registry)
+    registry, folder = stored.registry, stored.folder
     fitted = stored.fitted_units()
     table = resolve_dataset(fitted, query.dataset, registry)
     dataset = next(one.dataset for one in fitted if one.table == table)
@@ -106,13 +105,13 @@ def _draw_images(
         and (query.seed is None or unit.seed == query.seed)
         and (query.unit is None or unit.key.startswith(query.unit))
     ]
-    rows = read_reconstructions(location.folder, units, image)
+    rows = read_reconstructions(folder, units, image)
     if not rows:
         raise StoreError(
-            f"No reconstructions of {table} are in {location.folder}.",
+            f"No reconstructions of {table} are in {folder}.",
             "Train methods on it first: fairbench run --methods sofair --dataset " + dataset,
         )
     stem = table if method is None else f"{table}-{method}"
-    path = within(location.folder / "explain", f"{stem}-reconstructions")
+    path = within(folder / "explain", f"{stem}-reconstructions")
     write_figure(path, reconstructions_figure(rows, table), extensions)
     return True

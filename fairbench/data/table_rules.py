@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from fairbench.errors import DataError
 
 def check_table(table: Table, name: str) -> None:
     """Raise DataError for the first rule that the table of dataset ``name`` breaks."""
-    try:
+    with _of_dataset(name):
         _check_columns(table.x)
         rows = len(table.x)
         _check_groups(table.groups)
@@ -28,16 +29,20 @@ def check_table(table: Table, name: str) -> None:
                 _check_shape(what, flags, rows, "bool", "b")
         for column, values in table.domains.items():
             _check_shape(f"domains[{column!r}]", values, rows, "str", "OSTU")
-    except _Fault as fault:
-        what, rule = fault.args
-        raise DataError(f"The dataset {name!r}: {what}.", rule) from None
 
 
 def check_images(images: Images, name: str) -> None:
     """Raise DataError for a task of images of dataset ``name`` that cannot be called so."""
-    try:
+    with _of_dataset(name):
         for by_task in images.y.values():
             _check_names("y", by_task)
+
+
+@contextmanager
+def _of_dataset(name: str) -> Iterator[None]:
+    """Turn a fault into an error that names the dataset."""
+    try:
+        yield
     except _Fault as fault:
         what, rule = fault.args
         raise DataError(f"The dataset {name!r}: {what}.", rule) from None

@@ -12,10 +12,9 @@ import numpy.typing as npt
 from fairbench.api import Access, DatasetInfo, Floats, Ints, Role, Shots
 from fairbench.errors import StoreError
 from fairbench.models.lookup import StoredModel
-from fairbench.models.query import ModelQuery, ResultsLocation
+from fairbench.models.query import ModelQuery
 from fairbench.models.results import StoredResults
 from fairbench.models.select import select_unit, stored_method
-from fairbench.registry import Registry
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.packed_bits import unpack_bits
 from fairbench.runs.point_arrays import BIT_PARTS, Kind, PointArrays
@@ -107,9 +106,7 @@ class BitExplanation:
     steps: tuple[Step, ...]
 
 
-def find_explained_model(
-    query: ModelQuery, location: ResultsLocation, registry: Registry
-) -> StoredModel:
+def find_explained_model(query: ModelQuery, results: StoredResults) -> StoredModel:
     """Find a stored model that holds a whole curve of bits.
 
     Raises
@@ -117,7 +114,7 @@ def find_explained_model(
     ConfigError, StoreError, UnknownNameError
         There is no such model, its method has no bits, or is multi-shot.
     """
-    results = StoredResults.open(location, registry)
+    registry = results.registry
     if query.unit is None and query.method is not None:
         method = stored_method(query.method, results.fitted_units(), registry)
         if not registry.methods[method].has_bits:

@@ -157,13 +157,17 @@ def test_results_of_a_plugin_that_is_gone_name_its_package(folder: Path) -> None
     with pytest.raises(StoreError, match=says):
         _ = find(folder, unit=gone.key).encoder
     with pytest.raises(StoreError, match=says):
-        find_explained_model(ModelQuery("energy-code"), ResultsLocation(folder), REGISTRY)
+        find_explained_model(
+            ModelQuery("energy-code"), StoredResults.open(ResultsLocation(folder), REGISTRY)
+        )
 
 
 def test_where_no_method_has_bits_it_is_said(tmp_path: Path, prepared: Prepared) -> None:
     store_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
     with pytest.raises(StoreError, match=r"model of sofair.\nMethods here with bits: none. Run"):
-        find_explained_model(ModelQuery("sofair"), ResultsLocation(tmp_path), REGISTRY)
+        find_explained_model(
+            ModelQuery("sofair"), StoredResults.open(ResultsLocation(tmp_path), REGISTRY)
+        )
 
 
 def test_a_model_without_an_encoder_says_why(folder: Path) -> None:

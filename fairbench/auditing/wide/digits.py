@@ -35,17 +35,10 @@ class Number:
     decimals: int | None  # None: not decimal numbers, whose bits in memory are read
     single: bool  # all values are of single precision
 
-    @property
-    def width(self) -> int:
-        """Number of digits, and one for the sign."""
-        if self.decimals is None:
-            return 1 + (_SINGLE_BITS if self.single else _DOUBLE_BITS)
-        return 1 + _DOUBLE_BITS + _TENS
-
     def digits(self, values: _Values, most: int) -> Floats:
-        """Return binary digits, decimal ones and the sign of values ``(n,)``, ``(n, width)``.
+        """Return binary digits, decimal ones and the sign of values ``(n,)``, ``(n, digits)``.
 
-        ``most``: of more digits the lowest of both kinds.
+        ``most``: how many at most; of more the lowest of both kinds.
         """
         bits, left = self.bits(values), most - 1
         parts = [np.signbit(values)[:, None]]
@@ -73,7 +66,7 @@ class Number:
         memory: npt.NDArray[np.unsignedinteger] = (
             values.astype(np.float32).view(np.uint32) if self.single else values.view(np.uint64)
         )
-        places = np.arange(self.width - 1, dtype=memory.dtype)
+        places = np.arange(_SINGLE_BITS if self.single else _DOUBLE_BITS, dtype=memory.dtype)
         return ((memory[:, None] >> places) & 1).astype(np.float32)
 
 
