@@ -373,20 +373,20 @@ def build_config(model: type[Config], file: Path | None = None, **options: Any) 
     values: dict[str, Any] = dict(read_yaml(file, "--config")) if file else {}
     for key in values:
         if key not in model.model_fields:
-            raise UnknownNameError("configuration key", key, model.model_fields)
+            raise UnknownNameError(f"key in {file}:", key, model.model_fields)
     used = {name: value for name, value in options.items() if value is not None}
     try:
         return model(**values | used)
     except ValidationError as error:
-        raise _config_error(error, used) from None
+        raise _config_error(error, used, file) from None
 
 
 _OPTIONS = {"methods": "--methods", "datasets": "--dataset", "objectives": "--objective"}
 """Options that are not called as the field that they fill."""
 
 
-def _config_error(error: ValidationError, used: Mapping[str, Any]) -> ConfigError:
-    """Say in one line what is wrong with the first bad value, naming its option or key."""
+def _config_error(error: ValidationError, used: Mapping[str, Any], file: object) -> ConfigError:
+    """Say in one line what is wrong with the first bad value: of which option, or file and key."""
     first = error.errors()[0]
     text = say_why(first)
     if not first["loc"]:  # of several values together
@@ -395,5 +395,5 @@ def _config_error(error: ValidationError, used: Mapping[str, Any]) -> ConfigErro
     option = _OPTIONS.get(field, f"--{field.replace('_', '-')}")
     if field in ("methods", "datasets") and first["type"] in ("missing", "too_short"):
         return ConfigError(f"No {field} given.", f"Add {option} NAME; see: fairbench list {field}")
-    named = option if field in used else field
+    named = option if field in used or file is None else f"{file}: {field}"
     return ConfigError(f"{named}: {say_why_and_what(first)}.")
