@@ -76,6 +76,11 @@ class Receiver:
         """Take in what has arrived; False: the other side is gone."""
         return drain(self._descriptor, _PART, self._bytes.extend)
 
+    @property
+    def has_part(self) -> bool:
+        """Whether the beginning of a message has arrived, and its end has not."""
+        return bool(self._bytes)
+
     def messages(self) -> Iterator[Any]:
         """Yield the messages that have arrived whole; GarbledError at what is none."""
         while len(self._bytes) >= _HEAD.size:

@@ -236,9 +236,20 @@ class InlineExecutor(Executor):
             return
         for child in list(self._running):
             seconds = time.monotonic() - child.started
-            if seconds >= self.timeout:
+            if seconds < self.timeout:
+                continue
+            yield from self._receive_late(child)
+            if child in self._running:
                 text = f"killed after {self.timeout:g} s (--timeout)"
                 yield from self._end(child, Failed(child.job, Status.TIMEOUT, text, None, seconds))
+
+    def _receive_late(self, child: _Child) -> Iterator[Event]:
+        """What a job said that may have ended in time, while this process was busy with others."""
+        yield from self._receive(child, gone=False)
+        while child in self._running and child.receiver.has_part:  # of a result, by megabytes
+            if not multiprocessing.connection.wait([child.connection], _LONGEST_WAIT):
+                return
+            yield from self._receive(child, gone=False)
 
     def _patience(self) -> float:
         if self.timeout is None:

@@ -18,6 +18,7 @@ from fairbench.runs.executors.base import (
     Failed,
     Finished,
     Printed,
+    Progressed,
     Started,
 )
 from fairbench.runs.executors.in_process import InProcessExecutor
@@ -247,6 +248,18 @@ class TestInline(ExecutorTestCase):
         assert end.status is Status.FAILED
         assert "Can't get attribute 'Late'" in end.error
         assert "at the top of an importable module" in end.error
+
+    def test_a_job_that_ended_in_time_has_its_result_though_the_driver_was_busy(self) -> None:
+        executor = self.make(timeout=4.0)
+        executor.submit(Work("big"))  # type: ignore[arg-type]
+        events = []
+        for event in executor.events():
+            if isinstance(event, Progressed):
+                time.sleep(5.0)  # as where another program has locked the database
+            events.append(event)
+        executor.stop()
+        assert isinstance(events[-1], Finished)
+        assert len(events[-1].result) == 20_000_000
 
     @pytest.mark.slow
     @pytest.mark.parametrize("what", ["children-sleep", "hold-the-gil"])
