@@ -36,7 +36,7 @@ def validate_params(method: type[Method], values: Mapping[str, Any]) -> Params:
     """Hyperparameters of one method from plain values.
 
     Raises ConfigError or UnknownNameError: a value cannot be used. PluginError: the defaults
-    cannot.
+    cannot, or a check of the plugin raised something.
     """
     try:
         method.Params()
@@ -66,6 +66,13 @@ def validate_params(method: type[Method], values: Mapping[str, Any]) -> Params:
         raise ConfigError(
             f"Parameter {say_where(first)} of {method.name}: {say_why_and_what(first)}."
         ) from None
+    # Checks of a plugin may raise anything; pydantic takes ValueError and AssertionError alone.
+    except (Exception, SystemExit) as error:
+        raise PluginError(
+            f"The hyperparameters of {method.name} cannot be checked: it raised "
+            f"{describe(error).rstrip('.')}.",
+            "A check of a plugin refuses a value with a ValueError.",
+        ) from error
 
 
 def params_on(method: type[Method], values: Mapping[str, Any], info: DatasetInfo) -> Params:

@@ -70,6 +70,31 @@ def test_drawn_settings_that_the_method_refuses_are_failed_trials(bench: Bench) 
     assert {trial.outcome for trial in others} == {TrialOutcome.COMPLETE}
 
 
+def test_drawn_settings_at_which_a_check_of_the_plugin_raises_are_failed_trials(
+    bench: Bench,
+) -> None:
+    class Tables(BowlParams):
+        @model_validator(mode="after")
+        def _look_up(self) -> Self:
+            if self.size < 32:
+                _ = {"flat": 1}[self.kind]  # no ValueError, of which pydantic would make its own
+            return self
+
+    class Looking(Bowl):
+        name = "looking"
+        Params = Tables
+
+    bench.method = Looking
+    bench.registry.methods.add(Looking, "test")
+    search = bench.search(trials=16)
+    raised = [t for t in search.trials if t.params["size"] < 32 and t.params["kind"] == "round"]
+    assert raised
+    assert {trial.outcome for trial in raised} == {TrialOutcome.FAILED}
+    assert all("KeyError: 'round'" in trial.error for trial in raised)
+    others = [trial for trial in search.trials if trial not in raised]
+    assert {trial.outcome for trial in others} == {TrialOutcome.COMPLETE}
+
+
 def test_ends_of_a_range_are_checked_beside_what_is_held(bench: Bench) -> None:
     class Below(BowlParams):
         b: float = 0.95
