@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import sqlalchemy as sa
 
@@ -110,7 +110,9 @@ class Claims:
 
         with translate_database_errors(_CANNOT):
             # Nobody need wait for the silence of a process of this machine that is gone.
-            others = self._select(_claims.c.key.in_(keys), _claims.c.owner != self.owner)
+            others = self._rows_of_others(_claims.c.key.in_(keys))
+            if any(self._lives(row) for row in others):
+                return False
             dead = [row["owner"] for row in others if self._is_dead(row)]
             there = [row["owner"] for row in others if self._is_there(row)]
             return self._transactions.run(claim)
@@ -125,9 +127,17 @@ class Claims:
 
     def holder(self, keys: Sequence[str]) -> str | None:
         """Who holds one of ``keys``, in words; None where nobody else does."""
-        for row in self._select(_claims.c.key.in_(keys), _claims.c.owner != self.owner):
+        for row in self._rows_of_others(_claims.c.key.in_(keys)):
             return _in_words(row)
         return None
+
+    def held_by_others(self) -> frozenset[str]:
+        """Keys that other living runs hold."""
+        rows = self._rows_of_others()
+        # A run has hundreds of claims, and lives or does not.
+        newest = {row["owner"]: row for row in sorted(rows, key=lambda row: row["heartbeat"])}
+        living = {owner for owner, row in newest.items() if self._lives(row)}
+        return frozenset(row["key"] for row in rows if row["owner"] in living)
 
     def living_holder(self) -> str | None:
         """A living run that holds any key, in words; None where there is none."""
@@ -138,8 +148,10 @@ class Claims:
         return frozenset(row["key"] for row in self._living())
 
     def _living(self) -> list[sa.RowMapping]:
-        rows = self._select(also=self._beats().label("beats"))
-        return [row for row in rows if self._lives(row)]
+        return [row for row in self._select() if self._lives(row)]
+
+    def _rows_of_others(self, *where: sa.ColumnElement[bool]) -> Sequence[sa.RowMapping]:
+        return self._select(_claims.c.owner != self.owner, *where)
 
     def _lives(self, claim: sa.RowMapping) -> bool:
         return self._is_there(claim) or (bool(claim["beats"]) and not self._is_dead(claim))
@@ -162,13 +174,11 @@ class Claims:
         now = self._clock()
         return _claims.c.heartbeat.between(now - self.stale, now + self.stale)
 
-    def _select(
-        self, *where: sa.ColumnElement[bool], also: sa.ColumnElement[Any] | None = None
-    ) -> Sequence[sa.RowMapping]:
+    def _select(self, *where: sa.ColumnElement[bool]) -> Sequence[sa.RowMapping]:
         if not self._has_table:
             return []
         age = (self._clock() - _claims.c.heartbeat).label("age")
-        query = sa.select(_claims, age, *([] if also is None else [also])).where(*where)
+        query = sa.select(_claims, age, self._beats().label("beats")).where(*where)
         with translate_database_errors(_CANNOT):
             return self._transactions.run(
                 lambda connection: connection.execute(query).mappings().all()

@@ -97,9 +97,12 @@ class SharedExecutor(Executor):
     def _start(self) -> Iterator[Event]:
         """Hand jobs on while there are free workers."""
         if self._waiting and time.monotonic() - self._looked >= self.look_every:
+            # One look for all: to try hundreds of jobs would take longer than until the next.
+            held = self.claims.held_by_others()
+            free = [job for job in self._waiting if held.isdisjoint(job.claimed)]
+            self._queue.extendleft(reversed(free))
+            self._waiting = deque(job for job in self._waiting if not held.isdisjoint(job.claimed))
             self._looked = time.monotonic()
-            self._queue.extendleft(reversed(self._waiting))
-            self._waiting.clear()
         while self._running < self.workers and (job := self._next()) is not None:
             if job.id not in self._held and not self.claims.take(job.claimed):
                 self._waiting.append(job)

@@ -156,6 +156,30 @@ def test_a_run_waits_for_what_another_holds_and_says_so(store_url: str) -> None:
     assert "process" in seen[0].holder
 
 
+def test_a_run_that_waits_for_many_jobs_asks_for_all_of_them_at_once(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together, store = Together(), Store(store_url)
+    keys = [f"{i:02}" for i in range(50)]
+    holder = Claims(store, "holder")
+    assert holder.take(keys)
+    tries: list[Any] = []
+    take = Claims.take
+
+    def count(claims: Claims, some: Any) -> bool:
+        tries.append(some)
+        return take(claims, some)
+
+    monkeypatch.setattr(Claims, "take", count)
+    giving_up = threading.Timer(2.0, holder.release)  # a hundred looks later
+    giving_up.start()
+    seen = together.run(store, "waiter", [Work(key, (key,)) for key in keys])
+    giving_up.join()
+    assert together.done == dict.fromkeys(keys, 1)
+    assert sum(isinstance(event, HeldByAnotherRun) for event in seen) == 50
+    assert len(tries) <= 2 * len(keys)
+
+
 def test_audits_are_shared_out_but_those_of_an_own_fit_are_kept(store_url: str) -> None:
     together, store = Together(), Store(store_url)
     other = Claims(store, "other")
