@@ -15,6 +15,9 @@ from fairbench.store.text import describe
 _DIGITS = 4
 """Significant digits of searched numbers: more says nothing and makes labels long."""
 
+_DIGITS_OF_GRID = 12
+"""The same for numbers of a grid: 0.30000000000000004 is the setting 0.3, and not another."""
+
 
 def held_params(
     given: Mapping[str, Mapping[str, Any]], method: type[Method], registry: Registry
@@ -107,6 +110,7 @@ def shortened(distribution: Any, value: Any) -> Any:
     """A drawn number with few digits, still within its range; other values as they are."""
     from optuna.distributions import FloatDistribution
 
-    if not isinstance(distribution, FloatDistribution) or distribution.step is not None:
+    if not isinstance(distribution, FloatDistribution):
         return value
-    return min(max(float(f"{value:.{_DIGITS}g}"), distribution.low), distribution.high)
+    digits = _DIGITS if distribution.step is None else _DIGITS_OF_GRID
+    return min(max(float(f"{value:.{digits}g}"), distribution.low), distribution.high)

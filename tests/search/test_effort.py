@@ -11,7 +11,7 @@ from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import Event, Failed, Finished
 from fairbench.search.trials import TrialOutcome
 from fairbench.store.status import Status
-from tests.search.bench import Answers, Bench, Bowl, bowl, same
+from tests.search.bench import Answers, Bench, Bowl, BowlParams, bowl, same
 
 
 def test_seconds_are_those_of_processor_cores(bench: Bench) -> None:
@@ -68,6 +68,22 @@ def test_a_search_ends_when_all_settings_have_been_tried(bench: Bench) -> None:
     assert search.exhausted == "every setting of the search space (4) has been tried"
     assert bench.search(trials=2).exhausted is None
     assert same(bench.search(Answers(bowl, patience=0), trials=500).trials) == same(search.trials)
+
+
+def test_a_search_of_a_grid_tries_each_of_its_values_before_it_ends(bench: Bench) -> None:
+    from optuna.distributions import FloatDistribution
+
+    class WithDefault(BowlParams):
+        a: float = 0.3  # the grid has 0.1 + 2 * 0.1, which differs in the last bit
+
+    space = {"a": FloatDistribution(0.1, 0.9, step=0.1)}
+    own = {"name": "grid", "Params": WithDefault, "search_space": lambda self: space}
+    bench.method = type("Grid", (Bowl,), own)
+    bench.registry.methods.add(bench.method, "test")
+    search = bench.search(trials=200, sampler="random")
+    tried = {trial.params["a"] for trial in search.trials}
+    assert tried == {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
+    assert search.exhausted == "every setting of the search space (9) has been tried"
 
 
 def test_it_is_told_why_a_search_ended_early(

@@ -21,6 +21,13 @@ def test_a_number_of_a_range_is_short_and_stays_within_it() -> None:
     assert shortened(FloatDistribution(0.0, 1.0, step=0.015625), 0.984375) == 0.984375
 
 
+def test_a_number_of_a_grid_is_one_setting_however_it_was_reached() -> None:
+    grid = FloatDistribution(0.1, 0.9, step=0.1)
+    drawn = {shortened(grid, 0.1 + i * 0.1) for i in range(9)}
+    assert drawn == {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9}
+    assert shortened(FloatDistribution(1.0, 2.0, step=1e-6), 1.234567) == 1.234567
+
+
 def test_choices_and_whole_numbers_stay_as_they_are() -> None:
     assert shortened(CategoricalDistribution([0.98765, 0.9]), 0.98765) == 0.98765
     assert shortened(CategoricalDistribution([True, None, "cosine"]), None) is None
