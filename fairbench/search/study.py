@@ -261,10 +261,15 @@ class Search:
             with watch(jobs) as observe:
                 run.begin(self.command)
                 drive(run, self._running_executor(), observe)
+        kept = {title for title, _ in run.summary.kept}
+        errors = {title: f"{s.value}: {e}" for title, s, e in run.summary.broken if title in kept}
         for trial, own in zip(going, units, strict=True):
             for data, seed in self.splits_and_seeds:
                 curve = [unit for unit in own if unit.data is data and unit.unit.seed == seed]
                 measured = measure_trial(curve, self.store, budget.audit)
+                if measured.problem is None and measured.pending:
+                    why = [errors[unit.title] for unit in curve if unit.title in errors]
+                    raise _not_whole(trial, why)
                 self._take(trial, measured, self._reference(data, seed, budget))
         self._drop_representations(plan.units)
         for trial in batch:
@@ -324,13 +329,6 @@ class Search:
         )
         self._counted |= measured.seconds.keys()
         trial.points += len(measured.points)
-        if measured.problem is None and measured.pending:
-            # Whatever the sampler learnt now would make this search another one.
-            raise StoreError(
-                f"Trial {trial.optuna_trial.number} was not measured whole: another run on this "
-                "store may be at it.",
-                "The same command goes on once that has ended.",
-            )
         if measured.problem is not None:
             if trial.outcome is not TrialOutcome.FAILED:
                 trial.outcome, trial.error = measured.problem
@@ -372,6 +370,23 @@ class Search:
         for unit in stored:
             if unit.key in mine and unit.artefact and unit.artefact not in shared:
                 files.drop(self.config.run.results, unit.artefact)
+
+
+def _not_whole(trial: RunningTrial, why: Sequence[str]) -> StoreError:
+    """The error of a trial with something left to measure; ``why``: errors of its models.
+
+    Whatever the sampler learnt of it would make this search another one.
+    """
+    text = f"Trial {trial.optuna_trial.number} was not measured whole"
+    if why:  # what was trained before stands in the store, and there is no error of it
+        return StoreError(
+            f"{text}: its representations are gone, and training it again gave nothing ({why[0]}).",
+            "The same command tries again. It may need more time (--timeout) or memory.",
+        )
+    return StoreError(
+        f"{text}: another run on this store may be at it.",
+        "The same command goes on once that has ended.",
+    )
 
 
 def _by_area(trials: Sequence[Trial]) -> list[Trial]:

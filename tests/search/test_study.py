@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shutil
 import time
 import warnings
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ from fairbench.data.prepare import prepare
 from fairbench.data.splits import rotating
 from fairbench.errors import CheckError, ConfigError, PluginError, StoreError, UnknownNameError
 from fairbench.runs.audit_job import AuditJob
-from fairbench.runs.executors.base import Event, Finished
+from fairbench.runs.executors.base import Event, Failed, Finished
 from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.job import Job
@@ -260,6 +261,28 @@ def test_a_trial_that_is_not_measured_whole_is_told(bench: Bench) -> None:
     with pytest.raises(StoreError, match="another run"):
         bench.search(Lazy(bowl), trials=2)
     assert bench.search(trials=2).best is not None
+
+
+class Slow(Answers):
+    """Every fit ends at its limit of time."""
+
+    def events(self) -> Iterator[Event]:
+        for event in super().events():
+            if isinstance(event, Finished) and isinstance(event.job, FitJob):
+                event = Failed(event.job, Status.TIMEOUT, "killed after 3 s", None, 3.0)
+            yield event
+
+
+def test_a_trial_that_cannot_be_trained_again_says_so_and_blames_no_other_run(
+    bench: Bench,
+) -> None:
+    with pytest.raises(KeyboardInterrupt):  # trained, and not yet audited
+        bench.search(Answers(bowl, patience=6))
+    shutil.rmtree(bench.folder / "representations")
+    with pytest.raises(StoreError, match=r"gave nothing \(TIMEOUT: killed after 3 s\)"):
+        bench.search(Slow(bowl))
+    whole = bench.another("whole").search()
+    assert same(bench.search().trials) == same(whole.trials)
 
 
 def test_two_searches_at_once_share_the_work_and_find_the_same(
