@@ -249,6 +249,7 @@ class TestInline(ExecutorTestCase):
         assert "Can't get attribute 'Late'" in end.error
         assert "at the top of an importable module" in end.error
 
+    @pytest.mark.thorough
     def test_a_job_that_ended_in_time_has_its_result_though_the_driver_was_busy(self) -> None:
         executor = self.make(timeout=4.0)
         executor.submit(Work("big"))  # type: ignore[arg-type]
