@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import io
 import json
+import lzma
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -62,6 +64,12 @@ prefix in their names.)"""
 
 _FIRST_SCHEMA = 6
 """Schema of the first boards: what came later may be missing."""
+
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, ValueError, KeyError),
+    RuntimeError,  # a member with a password, or of a kind that is not known
+)
+"""What damaged archives and tables raise."""
 
 _DAY = "2000-01-01T00:00:00+00:00"
 _DATE = (1980, 1, 1, 0, 0, 0)  # equal boards have equal bytes
@@ -200,12 +208,12 @@ def from_bytes(content: bytes) -> Board:
         first = error.errors()[0]
         place = say_where(first) or _INFO
         raise StoreError(f"it is no board: {place}: {say_why(first)}.", hint) from None
-    # What a damaged archive or table raises is of many kinds.
-    except (zipfile.BadZipFile, OSError, ValueError, KeyError, NotImplementedError) as error:
+    except _DAMAGED as error:
         raise StoreError(f"it is no board: {error}.", hint) from None
     try:
         return _board(info, tables)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    # Of JSON that is nested without end, a RecursionError.
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise StoreError(f"it is no board: {error}.", hint) from None
 
 

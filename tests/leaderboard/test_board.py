@@ -269,6 +269,51 @@ def test_damaged_and_hostile_files_are_no_boards(tmp_path: Path) -> None:
             pytest.fail(f"read {name}: {read_board(path).info}")
 
 
+def packed_again(content: bytes, compression: int) -> bytes:
+    """The file with all members compressed in another way."""
+    buffer = io.BytesIO()
+    old = zipfile.ZipFile(io.BytesIO(content))
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for member in old.namelist():
+            archive.writestr(member, old.read(member))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    "compression", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA], ids=str
+)
+def test_a_board_packed_in_another_way_is_read_or_refused_where_it_is_damaged(
+    tmp_path: Path, compression: int
+) -> None:
+    board = board_of(tmp_path)
+    content = packed_again(to_bytes(board), compression)
+    assert to_bytes(from_bytes(content)) == to_bytes(board)
+    start = content.index(b"board.json") + len("board.json")
+    # Not all of the first bytes of a packed member are read.
+    for place in range(start + 20, start + 36):
+        damaged = bytearray(content)
+        damaged[place] ^= 0xFF
+        with pytest.raises(StoreError, match="it is no board"):
+            pytest.fail(f"read {place}: {from_bytes(bytes(damaged)).info}")
+
+
+def test_a_board_with_a_password_is_refused(tmp_path: Path) -> None:
+    content = bytearray(to_bytes(board_of(tmp_path)))
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(mark) + place] |= 1
+    with pytest.raises(StoreError, match=r"it is no board: .*encrypted"):
+        from_bytes(bytes(content))
+
+
+@pytest.mark.parametrize(
+    ("table", "field"), [("units", "params"), ("units", "read_points"), ("points", "audit_config")]
+)
+def test_a_field_nested_without_end_is_refused(tmp_path: Path, table: str, field: str) -> None:
+    content = table_with(to_bytes(board_of(tmp_path)), table, {field: "[" * 200_000})
+    with pytest.raises(StoreError, match="it is no board"):
+        from_bytes(content)
+
+
 def test_a_board_can_be_continued_where_it_is_imported(tmp_path: Path) -> None:
     store = stored(tmp_path / "here", on_real_data)
     before = board_of(tmp_path / "board")
