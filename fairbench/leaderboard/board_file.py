@@ -41,8 +41,11 @@ if TYPE_CHECKING:
 
 SUFFIX = ".board"
 
-MAX_BYTES, MAX_ROWS = 2**26, 200_000
-"""Unpacked bytes of a table (64 MiB), and its rows: far more than any board has."""
+MAX_BYTES, MAX_ROWS, MAX_CELLS = 2**26, 200_000, 4_000_000
+"""Unpacked bytes of a table (64 MiB), its rows and its cells: far more than any board has."""
+
+_BATCH = 64
+"""Rows that are unpacked at a time."""
 
 _INFO = "board.json"
 _FIGURE, _COST = "figure ", "cost "
@@ -227,11 +230,20 @@ def _rows(content: bytes) -> list[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(io.BytesIO(content))
-    groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
-    size = sum(group.total_byte_size for group in groups)
-    if file.metadata.num_rows > MAX_ROWS or size > MAX_BYTES:
+    told = file.metadata
+    size = sum(told.row_group(k).total_byte_size for k in range(told.num_row_groups))
+    if told.num_rows > MAX_ROWS or size > MAX_BYTES:
         raise ValueError(f"a table has more than {MAX_ROWS:,} rows or {MAX_BYTES:,} bytes")
-    rows: list[dict[str, Any]] = file.read().to_pylist()
+    if told.num_rows * told.num_columns > MAX_CELLS:
+        raise ValueError(f"a table has more than {MAX_CELLS:,} cells")
+    rows: list[dict[str, Any]] = []
+    unpacked = 0
+    # What is alike in many rows is stored once: a few bytes may unpack to any number.
+    for batch in file.iter_batches(_BATCH):
+        unpacked += batch.nbytes
+        if unpacked > MAX_BYTES:
+            raise ValueError(f"a table unpacks to more than {MAX_BYTES:,} bytes")
+        rows += batch.to_pylist()
     return rows
 
 

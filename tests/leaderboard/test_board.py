@@ -239,6 +239,11 @@ def test_damaged_and_hostile_files_are_no_boards(tmp_path: Path) -> None:
     bomb = io.BytesIO()
     pq.write_table(pa.table({"unit": np.zeros(10_000_000, np.int64)}), bomb, compression="zstd")
 
+    alike, wide = io.BytesIO(), io.BytesIO()
+    pq.write_table(pa.table({"key": ["x" * 20_000] * 4_000}), alike, compression="zstd")
+    columns = {f"figure {k}": np.zeros(100_000, np.float32) for k in range(50)}
+    pq.write_table(pa.table(columns), wide, compression="zstd")
+
     def units(**changes: object) -> bytes:
         return table_with(good, "units", changes)
 
@@ -252,6 +257,8 @@ def test_damaged_and_hostile_files_are_no_boards(tmp_path: Path) -> None:
         "no info": (with_member(good, "board.json", b"{}"), "dataset"),
         "no parquet": (with_member(good, "points.parquet", b"PAR1PAR1"), "[Pp]arquet"),
         "a bomb": (with_member(good, "points.parquet", bomb.getvalue()), "more than 200,000 rows"),
+        "rows alike": (with_member(good, "units.parquet", alike.getvalue()), "unpacks to more"),
+        "a wide bomb": (with_member(good, "points.parquet", wide.getvalue()), "4,000,000 cells"),
         "a unit that is not there": (points(unit=10**6), "index out of range"),
         "a unit of nothing": (points(unit=None), "NoneType"),
         "a figure of words": (units(params="{"), "Expecting property name"),
