@@ -34,8 +34,9 @@ class Split:
     @classmethod
     def parse(cls, name: str) -> Self:
         """Return the split of a name; DataError where it is none."""
-        match = re.fullmatch(r"fold (\d+) of (\d+)", name)
-        if match and 1 <= int(match[1]) <= int(match[2]) <= MAX_FOLDS:
+        match = re.fullmatch(r"fold ([1-9][0-9]{0,8}) of ([1-9][0-9]{0,8})", name)
+        # One fold would be tested on all rows, and trained on none.
+        if match and int(match[1]) <= int(match[2]) <= MAX_FOLDS and int(match[2]) > 1:
             return cls(int(match[1]), int(match[2]))
         if name != OFFICIAL.name:
             raise DataError(f"{name!r} is no split.", "Splits are 'official' or 'fold 1 of 5'.")

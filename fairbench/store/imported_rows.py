@@ -43,6 +43,9 @@ MAX_INTEGER = 2**31 - 1
 MAX_FIGURE, MAX_COST = 1e12, 1e30
 """Largest measured figure, and largest cost: squares of both are finite."""
 
+_LEAST_SCALE = 1e-30
+"""Least size of what figures are divided by, but for 0: squares of the ratios are finite."""
+
 _DEPTH, _ITEMS, _LONGEST_MESSAGE, _LONGEST_TEXT = 6, 10_000, 20_000, 2000
 
 
@@ -250,6 +253,16 @@ class _RecordLine(_Line):
                 raise ValueError(f"values has no {name}, in a record that is DONE")
 
 
+def need_replicates(text: str | None, names: Iterable[str]) -> None:
+    """Raise ValueError where replicates lack a figure that intervals of areas are made of."""
+    known = from_text(text)
+    for name in names:
+        if known and name not in known:
+            raise ValueError(f"replicates has no {name}")
+    if len({len(values) for values in known.values()}) > 1:
+        raise ValueError("replicates of one record are of different numbers of resamples")
+
+
 class UnitLine(_RecordLine):
     """A unit of an export."""
 
@@ -315,7 +328,10 @@ class PointLine(_RecordLine):
     @model_validator(mode="after")
     def _is_whole(self) -> Self:
         self.need("values", "finished")
-        self.need_figures(self.values, ("distortion", "mutual_information", "accuracy_s"))
+        names = ("distortion", "mutual_information")
+        validation = [f"{name}_validation" for name in names]
+        self.need_figures(self.values, (*names, *validation, "accuracy_s"))
+        need_replicates(self.replicates, names)
         return self
 
 
@@ -338,6 +354,10 @@ class ReferenceLine(_RecordLine):
         names = ("mutual_information_max", "distortion_max")
         self.need_figures(self.values, names)
         self.need_figures(self.values, [f"{name}_validation" for name in names])
+        need_replicates(self.replicates, names)
+        for name in names:
+            if self.done and 0 < abs((self.values or {}).get(name) or 0.0) < _LEAST_SCALE:
+                raise ValueError(f"values.{name} is too small to divide by")
         return self
 
 

@@ -74,7 +74,10 @@ def test_the_official_split_joins_where_the_table_has_a_test_set(
 def test_names_are_read_back() -> None:
     for split in (OFFICIAL, *rotating(12)):
         assert Split.parse(split.name) == split
-    for wrong in ("fold 0 of 5", "fold 6 of 5", "fold 1 of 99", "first", ""):
+    for wrong in (
+        *("fold 0 of 5", "fold 6 of 5", "fold 1 of 99", "first", ""),
+        *("fold 1 of 1", "fold 01 of 5", "fold 1 of 05", "fold \u0661 of 5", "fold 1 of 5\n"),
+    ):
         with pytest.raises(DataError, match="no split"):
             Split.parse(wrong)
 

@@ -332,7 +332,8 @@ def test_a_garbled_value_is_told(tmp_path: Path) -> None:
 
 def test_an_export_with_damaged_replicates_is_refused() -> None:
     head = json.dumps({"fairbench_export": SCHEMA_VERSION})
-    assert parse_export([head, line("a", replicates="mutual_information_max:AACAPw==")])
+    good = "mutual_information_max:AACAPw== distortion_max:AACAPw=="
+    assert parse_export([head, line("a", replicates=good)])
     with pytest.raises(StoreError, match=r"Line 2 .* replicates cannot be read"):
         parse_export([head, line("a", replicates="mutual_information_max:nonsense!")])
 

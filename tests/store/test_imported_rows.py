@@ -14,6 +14,7 @@ import pytest
 from fairbench.errors import StoreError
 from fairbench.stats.bootstrap import to_text
 from fairbench.store.database import Store
+from fairbench.store.earlier import present_row
 from fairbench.store.export import parse_export, read_export
 from fairbench.store.imported_rows import FORMS
 from fairbench.store.records import TABLES, UnitRecord, to_row
@@ -87,6 +88,8 @@ UNITS: dict[str, dict[str, Any]] = {
     "a text without end": {"plugin": "x" * 200_000},
     "an error that is no text": {"error": 1},
     "a split that is none": {"split": "fold 9 of 5"},
+    "a split of one fold": {"split": "fold 1 of 1"},
+    "a split in another notation": {"split": "fold 01 of 5"},
     "a budget that is none": {"budget": "some"},
     "a field too many": {"more": 1},
 }
@@ -103,6 +106,16 @@ POINTS: dict[str, dict[str, Any]] = {
     "a number beyond all": {"number": 2**31},
     "a label of another kind": {"label": 1},
     "replicates that cannot be read": {"replicates": "x:y"},
+    "replicates of something else": {"replicates": to_text({"x": np.ones(3)})},
+    "replicates of different numbers": {
+        "replicates": to_text({"distortion": np.ones(3), "mutual_information": np.ones(2)})
+    },
+    "no figures of the validation set": {
+        "values": {"distortion": 0.5, "mutual_information": 0.1, "accuracy_s": 0.7}
+    },
+    "a figure of the validation set that is empty": {
+        "values": {**a_point(B, A).figures, "mutual_information_validation": None}
+    },
     "an audit that is none": {"audit": "lenient"},
 }
 
@@ -139,11 +152,11 @@ OWN_UNITS: dict[str, dict[str, Any]] = {
     "an unprintable name": {"plugin": "a\tb"},
 }
 OWN_POINTS: dict[str, dict[str, Any]] = {
-    "a large figure": {
-        "values": {"distortion": 3e12, "mutual_information": 0.1, "accuracy_s": 0.7}
-    },
+    "a large figure": {"values": {**a_point(B, A).figures, "distortion": 3e12}},
     "a large knob": {"knobs": {"beta": 1e15}},
-    "large replicates": {"replicates": to_text({"distortion": np.full(3, 3e12)})},
+    "large replicates": {
+        "replicates": to_text({"distortion": np.full(3, 3e12), "mutual_information": np.ones(3)})
+    },
 }
 NOT_EVEN_OWN = {
     "an artefact that is a path",
@@ -200,6 +213,28 @@ def test_what_no_store_can_hold_is_refused_of_ones_own_too(name: str) -> None:
 def test_of_ones_own_too_figures_are_finite(point: dict[str, Any]) -> None:
     with pytest.raises(StoreError):
         parse_export(lines(point=point), own=True)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"replicates": to_text({"mutual_information": np.ones(3)})},
+        {"values": {"mutual_information_max": 1e-300}},
+        {"values": {"distortion_max_validation": None}},
+    ],
+    ids=["replicates of something else", "a divisor of almost nothing", "no divisor"],
+)
+def test_a_reference_that_nothing_could_be_normalised_by_is_refused(
+    changes: dict[str, Any],
+) -> None:
+    rows = [json.loads(line) for line in EXPORT.read_text().splitlines()]
+    (reference,) = (row for row in rows if row.get("table") == "references")
+    reference = present_row("references", reference, rows[0]["fairbench_export"])
+    good = json.dumps(reference)
+    assert len(parse_export([HEAD, good])) == 1
+    bad = reference | changes | {"values": reference["values"] | changes.get("values", {})}
+    with pytest.raises(StoreError, match="Line 2 "):
+        parse_export([HEAD, json.dumps(bad)])
 
 
 def test_messages_are_cut_and_escaped() -> None:
