@@ -20,7 +20,12 @@ import sqlalchemy as sa
 
 from fairbench.errors import StoreError
 from fairbench.files import size_of
-from fairbench.store.merging import may_import_point, should_take, should_take_sql
+from fairbench.store.merging import (
+    may_import_point,
+    models_that_come_back,
+    should_take,
+    should_take_sql,
+)
 from fairbench.store.problems import (
     first_line,
     show_url,
@@ -152,11 +157,16 @@ class Store:
         retrained: Collection[str] = (),
         *,
         only_winners: bool = False,
+        come_back: Collection[str] = (),
     ) -> None:
+        points = TABLE_OF[PointRecord]
+
         def writes() -> Iterator[Write]:
             if retrained:
-                points = TABLE_OF[PointRecord]
                 yield points.delete().where(points.c.unit.in_(retrained)), None
+            if come_back:  # own models do not keep strangers' audits of theirs
+                theirs = points.c.unit.in_(come_back) & points.c.origin.is_not(None)
+                yield points.delete().where(theirs), None
             for table, rows in _rows_by_table(records):
                 insert = self.insert(table)
                 rest = {name: insert.excluded[name] for name in rows[0] if name != "key"}
@@ -269,7 +279,7 @@ class Store:
         yield from lines_of([record for kind in TABLES.values() for record in self.records(kind)])
 
     def merge(self, incoming: Sequence[Record], origin: str | None = None) -> dict[str, int]:
-        """Merge records by key: DONE ones win over others; the rest is left as it is.
+        """Merge records by key: DONE ones win over others, own over imported ones.
 
         Points come with their unit: those of a model that was trained here and read elsewhere
         otherwise are left out. Returns the number of records taken by table.
@@ -284,13 +294,11 @@ class Store:
         if origin is not None:
             incoming = [record.replace(origin=origin) for record in incoming]
         chosen: list[Record] = []
-        for kind in TABLES.values():
-            own = self._held(kind)
-            chosen += [
-                record
-                for record in incoming
-                if type(record) is kind and should_take(record, own.get(record.key))
-            ]
+        held = {kind: self._held(kind) for kind in TABLES.values()}
+        for kind, known in held.items():
+            of_kind = (record for record in incoming if type(record) is kind)
+            chosen += [one for one in of_kind if should_take(one, known.get(one.key))]
+        come_back = models_that_come_back(chosen, held[UnitRecord])
         units = {unit.key: unit for unit in self.records(UnitRecord)}
         units |= {unit.key: unit for unit in chosen if isinstance(unit, UnitRecord)}
         chosen = [
@@ -300,7 +308,7 @@ class Store:
             or may_import_point(record, units.get(record.unit))
         ]
         # A run may have ended since they were chosen.
-        self._put(chosen, only_winners=True)
+        self._put(chosen, only_winners=True, come_back=come_back)
         return {
             name: sum(type(record) is kind for record in chosen) for name, kind in TABLES.items()
         }

@@ -69,6 +69,21 @@ def test_nothing_of_a_key_made_here_is_replaced(tmp_path: Path) -> None:
     assert where.merge([a_unit(A), a_point(B, A)]) == {"units": 1, "points": 1, "references": 0}
 
 
+def test_a_backup_comes_back_in_place_of_what_was_imported_before_it(tmp_path: Path) -> None:
+    where = Store.in_folder(tmp_path)
+    perfect = a_point(B, A).figures | {"mutual_information": 0.0}
+    where.merge([a_unit(A), a_point(B, A, values=perfect), a_point(D, A, audit="quick")], "other")
+    taken = where.merge([a_unit(A), a_point(B, A)])
+    assert taken == {"units": 1, "points": 1, "references": 0}
+    assert where.origins() == {}
+    assert where.records(PointRecord) == [a_point(B, A)]
+    # What the backup lacks stays as it was imported, and the other way round nothing is replaced.
+    where.merge([a_unit(C), a_point(D, C)], "other")
+    assert sum(where.merge([a_unit(A), a_point(B, A)]).values()) == 0
+    assert sum(where.merge([a_unit(A), a_point(B, A, values=perfect)], "other").values()) == 0
+    assert where.origins() == {"other": 2}
+
+
 def test_a_reference_made_here_counts_before_an_imported_one(tmp_path: Path) -> None:
     where = Store.in_folder(tmp_path)
 
