@@ -19,7 +19,7 @@ from fairbench.models.query import ResultsLocation
 from fairbench.report.format import format_count
 from fairbench.store.database import Store
 from fairbench.store.export import read_export
-from fairbench.store.imported_rows import check_origin
+from fairbench.store.origins import check_origin
 from fairbench.store.records import PointRecord, UnitRecord
 
 

@@ -168,9 +168,8 @@ def verify_command(
     if not found.agree:
         raise typer.Exit(1)
     if add_to is not None:
-        by = f" by {submission.info.submitter}" if submission.info.submitter else ""
-        origin = f"submitted{by}, verified {now()[:10]}"
-        taken = Store.in_folder(add_to).merge(row.records_to_keep, origin[:128])
+        origin = submission.info.origin(now()[:10])
+        taken = Store.in_folder(add_to).merge(row.records_to_keep, origin)
         out.print(f"Added to {add_to}: {taken['points']} points, {origin}.", markup=False)
 
 

@@ -387,13 +387,6 @@ def _repeats(texts: Sequence[str]) -> bool:
     return len(set(texts)) < len(texts)
 
 
-def check_origin(name: str) -> str:
-    """Return the name of an origin; ValueError where it is none."""
-    if not 0 < len(name) <= 128 or not name.isprintable() or name != name.strip():
-        raise ValueError("an origin is a name of 1 to 128 characters")
-    return name
-
-
 def _in_words(error: ValidationError) -> str:
     """The first thing that is wrong with a row: the field and why, in one line."""
     first = error.errors(include_url=False)[0]

@@ -19,6 +19,7 @@ from fairbench.files import write_file
 from fairbench.files.unpacking import read_lines
 from fairbench.store.database import lines_of
 from fairbench.store.export import LONGEST_LINE, MAX_BYTES, read_export
+from fairbench.store.origins import MAX_ORIGIN
 from fairbench.store.records import Record
 
 SUFFIX = ".submission.jsonl.gz"
@@ -58,6 +59,13 @@ class SubmissionInfo(BaseModel):
     code: str = Field("", max_length=400, pattern=_LINE)
     made: str = Field(max_length=40, pattern=_LINE)
 
+    def origin(self, day: str) -> str:
+        """Return the origin of its row once it is verified; of a long name the end is left out."""
+        start, end = "submitted by ", f", verified {day}"
+        printable = "".join(mark if mark.isprintable() else " " for mark in self.submitter)
+        name = printable[: MAX_ORIGIN - len(start) - len(end)].strip()
+        return f"{start}{name}{end}" if name else f"submitted{end}"
+
 
 @dataclass(frozen=True)
 class Submission:
@@ -80,7 +88,7 @@ def read_submission(path: Path) -> Submission:
     """Read a submission; StoreError or ConfigError where it cannot be read, or is none."""
     records = read_export(path)
     lines = read_lines(path, longest=LONGEST_LINE, most=MAX_BYTES)
-    first = next((line for line in lines if line.strip()), b"{}")
+    first = next((text for line in lines if (text := line.decode("utf-8")).strip()), "{}")
     try:
         info = SubmissionInfo.model_validate(json.loads(first).get("submission"))
     except ValidationError as error:
