@@ -256,9 +256,8 @@ class _RecordLine(_Line):
 def need_replicates(text: str | None, names: Iterable[str]) -> None:
     """Raise ValueError where replicates lack a figure that intervals of areas are made of."""
     known = from_text(text)
-    for name in names:
-        if known and name not in known:
-            raise ValueError(f"replicates has no {name}")
+    if known and (lacking := [name for name in names if name not in known]):
+        raise ValueError(f"replicates has no {lacking[0]}")
     if len({len(values) for values in known.values()}) > 1:
         raise ValueError("replicates of one record are of different numbers of resamples")
 
