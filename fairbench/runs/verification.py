@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import ValidationError
 
+from fairbench.api import Point
 from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.config import RunConfig
 from fairbench.data.splits import OFFICIAL
@@ -94,9 +95,13 @@ class SubmittedRow:
             (unit.key, point.label): point_key(unit.key, point.label, audit, version)
             for unit in self.units.values()
             for point in unit.points
+            if _is_setting(point.label, point.knobs)
         }
         for one in self.records:
-            if isinstance(one, PointRecord) and planned.get((one.unit, one.label)) != one.key:
+            if isinstance(one, PointRecord) and (
+                planned.get((one.unit, one.label)) != one.key
+                or not _is_setting(one.label, one.knobs)
+            ):
                 raise ConfigError(
                     f"A record ({one.label}) is not one of the points of the submitted models.",
                     "Write the submission with the version that the row was measured with.",
@@ -258,6 +263,12 @@ class SubmittedRow:
             )
             for figure in compared_figures(drawn.figures, now)
         ]
+
+
+def _is_setting(label: str, knobs: Mapping[str, float]) -> bool:
+    """Whether a point's knobs are those that its label says; points stand in their order."""
+    parts = Point(tuple(knobs.items())).label.split(",")
+    return sorted(parts) == sorted(label.split(","))
 
 
 def check_source(info: SubmissionInfo, registry: Registry) -> None:

@@ -48,6 +48,26 @@ def test_a_row_over_folds_is_taken_with_and_without_the_official_split(folded: B
     assert len(SubmittedRow(without_units(whole, official), folded).points) == 5 * 4
 
 
+def test_knobs_of_a_point_are_those_of_its_label(board: Board) -> None:
+    """Another order of the points is another curve: they would follow the knob."""
+    submission = submitted(board, "latfr")
+    point = points_of(submission)[0]
+    others = {name: value + 1.0 for name, value in point.knobs.items()}
+    assert others
+    for knobs in (others, {}, {**point.knobs, "more": 1.0}):
+        with pytest.raises(ConfigError, match="not one of the points"):
+            SubmittedRow(changed_point(submission, point.key, knobs=knobs), board)
+    unit = next(u for u in submission.records if u.key == point.unit)
+    assert isinstance(unit, UnitRecord)
+    forged = tuple(ReadPoint(read.label, others) for read in unit.points)
+
+    def forge(record: Record) -> Record:
+        return record.replace(read_points=forged) if record is unit else record
+
+    with pytest.raises(ConfigError, match="not one of the points"):
+        SubmittedRow(changed(submission, forge), board)
+
+
 def units_of_split(submission: Submission, split: str) -> Iterator[UnitRecord]:
     for one in submission.records:
         if isinstance(one, UnitRecord) and one.split == split:
