@@ -251,7 +251,11 @@ def _board(info: BoardInfo, tables: Mapping[str, list[dict[str, Any]]]) -> Board
     units = [
         _record(UnitRecord, "units", row | {"origin": info.name}) for row in tables.get("units", ())
     ]
+    if not units:
+        raise ValueError("it has no models")
     for unit in units:
+        if unit.simulated:
+            raise ValueError(f"a row is of simulated data: {unit.title}")
         if (unit.dataset, unit.budget, unit.protocol) != (info.dataset, info.budget, info.protocol):
             raise ValueError(f"a row is not of the {info.title}: {unit.title}")
     readings: dict[int, list[dict[str, Any]]] = {}
@@ -269,6 +273,12 @@ def _board(info: BoardInfo, tables: Mapping[str, list[dict[str, Any]]]) -> Board
             "finished": unit.finished or _DAY,
         }
         points.append(_record(PointRecord, "points", row))
+    of_key = {unit.key: unit for unit in units}
+    # A point that stands twice, or that no model was read at, would make a curve of its own.
+    if len(of_key) < len(units) or len({point.key for point in points}) < len(points):
+        raise ValueError("a model or a point stands twice")
+    if alien := [point for point in points if not point.belongs_to(of_key[point.unit])]:
+        raise ValueError(f"a point is not one of its model: {alien[0].label}")
     wrong = [p for p in points if (p.audit, p.version) != (info.audit, info.audit_version)]
     if wrong:
         raise ValueError(f"a point is not of the audit of the {info.title}: {wrong[0].label}")

@@ -250,7 +250,23 @@ def test_damaged_and_hostile_files_are_no_boards(tmp_path: Path) -> None:
     def points(**changes: object) -> bytes:
         return table_with(good, "points", changes)
 
+    def repeated(name: str) -> bytes:
+        with zipfile.ZipFile(io.BytesIO(good)) as archive:
+            table = pq.read_table(io.BytesIO(archive.read(f"{name}.parquet")))
+        buffer = io.BytesIO()
+        pq.write_table(pa.concat_tables([table, table.slice(0, 1)]), buffer)
+        return with_member(good, f"{name}.parquet", buffer.getvalue())
+
+    nothing = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(good)) as old, zipfile.ZipFile(nothing, "w") as archive:
+        archive.writestr("board.json", old.read("board.json"))
+
     bad = {
+        "no tables": (nothing.getvalue(), "no models"),
+        "a model twice": (repeated("units"), "stands twice"),
+        "a point twice": (repeated("points"), "stands twice"),
+        "a point of no model": (points(label="beta=99"), "not one of its model: beta=99"),
+        "a simulated row": (units(data_source="simulated"), "simulated data"),
         "empty": (b"", "not a zip file"),
         "no archive": (b"PK\x03\x04 and no more", "not a zip file"),
         "half": (good[: len(good) // 2], "not a zip file"),
