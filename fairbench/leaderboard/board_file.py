@@ -44,9 +44,6 @@ SUFFIX = ".board"
 MAX_BYTES, MAX_ROWS, MAX_CELLS = 2**26, 200_000, 4_000_000
 """Unpacked bytes of a table (64 MiB), its rows and its cells: far more than any board has."""
 
-_BATCH = 64
-"""Rows that are unpacked at a time."""
-
 _INFO = "board.json"
 _FIGURE, _COST = "figure ", "cost "
 _LEFT_OUT: Mapping[type, frozenset[str]] = {
@@ -227,24 +224,52 @@ def _member(archive: zipfile.ZipFile, name: str) -> bytes:
 
 
 def _rows(content: bytes) -> list[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     file = pq.ParquetFile(io.BytesIO(content))
-    told = file.metadata
-    size = sum(told.row_group(k).total_byte_size for k in range(told.num_row_groups))
-    if told.num_rows > MAX_ROWS or size > MAX_BYTES:
+    groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
+    size = sum(group.total_byte_size for group in groups)
+    if file.metadata.num_rows > MAX_ROWS or size > MAX_BYTES:
         raise ValueError(f"a table has more than {MAX_ROWS:,} rows or {MAX_BYTES:,} bytes")
-    if told.num_rows * told.num_columns > MAX_CELLS:
+    cells = sum(group.column(k).num_values for group in groups for k in range(group.num_columns))
+    if cells > MAX_CELLS:
         raise ValueError(f"a table has more than {MAX_CELLS:,} cells")
-    rows: list[dict[str, Any]] = []
-    unpacked = 0
-    # What is alike in many rows is stored once: a few bytes may unpack to any number.
-    for batch in file.iter_batches(_BATCH):
-        unpacked += batch.nbytes
-        if unpacked > MAX_BYTES:
-            raise ValueError(f"a table unpacks to more than {MAX_BYTES:,} bytes")
-        rows += batch.to_pylist()
-    return rows
+    texts = []
+    for field in file.schema_arrow:
+        if pa.types.is_string(field.type):
+            texts.append(field.name)
+        elif not _is_plain(field.type):
+            raise ValueError(f"{field.name} has the type {field.type}, which no board has")
+    # A text that stands in many rows is stored once, and so unpacked: a few bytes may be gigabytes.
+    table = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts).read()
+    columns: list[list[Any]] = []
+    length = 0
+    for column in table.columns:
+        values: list[Any] = []
+        for part in column.chunks:
+            if pa.types.is_dictionary(part.type):
+                lengths = pc.take(pc.binary_length(part.dictionary), part.indices)
+                length += pc.sum(lengths).as_py() or 0
+                known = part.dictionary.to_pylist()
+                values += [None if k is None else known[k] for k in part.indices.to_pylist()]
+            else:
+                values += part.to_pylist()
+        columns.append(values)
+    if length > MAX_BYTES:
+        raise ValueError(f"a table unpacks to more than {MAX_BYTES:,} bytes")
+    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _is_plain(kind: Any) -> bool:
+    """Whether a type is one of numbers, or of lists of them."""
+    from pyarrow import types
+
+    if types.is_list(kind):
+        kind = kind.value_type
+    of = (types.is_integer, types.is_floating, types.is_boolean, types.is_null)
+    return any(is_one(kind) for is_one in of)
 
 
 def _board(info: BoardInfo, tables: Mapping[str, list[dict[str, Any]]]) -> Board:
