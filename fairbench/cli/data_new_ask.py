@@ -9,16 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import typer
 
 from fairbench.cli.console import out, show_columns
 from fairbench.config import split_names
 from fairbench.data.card_table import many_numbers
-from fairbench.data.checks import is_id
 from fairbench.data.column_values import (
     ColumnKind,
     Decimal,
     are_dates,
+    find_notation,
     guess_kind,
     is_number,
     numbers,
@@ -57,8 +58,6 @@ class CardOptions:
 
 def useless(frame: pd.DataFrame, decimal: Decimal) -> dict[str, str]:
     """Return columns that no encoder can learn from as they are, and why."""
-    import pandas as pd
-
     reasons = {}
     for name in frame.columns:
         held = frame[name].dropna()
@@ -67,11 +66,13 @@ def useless(frame: pd.DataFrame, decimal: Decimal) -> dict[str, str]:
             reasons[str(name)] = "the same in every row" if len(held) else "no values"
         elif are_dates(held):
             reasons[str(name)] = "dates; or put a number of days in its place"
-        elif category and held.is_unique:
+        # Numbers in another notation, such as 1,234.50, are refused later, not left out.
+        elif category and held.is_unique and not find_notation(held, decimal):
             reasons[str(name)] = "another value in every row"
-        elif not category:
-            parsed = pd.Series(parse(held, decimal))
-            if not parsed.isna().any() and is_id(parsed):
+        elif not category and held.is_unique:
+            # Not by the parsed numbers: beyond 2^53 they are rounded, and ids become equal.
+            parsed = parse(held, decimal)
+            if (parsed == np.round(parsed)).all():
                 reasons[str(name)] = "another whole number in every row"
     return reasons
 

@@ -288,6 +288,26 @@ def test_new_sees_a_decimal_comma(fairbench_here: Call, tmp_path: Path) -> None:
     assert "score: number" in card
 
 
+@pytest.mark.parametrize("written", ["{:,.2f}", "${:.2f}"], ids=["thousands", "currency"])
+def test_new_leaves_out_no_numbers_for_how_they_are_written(
+    fairbench_here: Call, tmp_path: Path, written: str
+) -> None:
+    pay = pd.Series(np.random.default_rng(0).permutation(400) * 101.25 + 900)
+    people(n=400).assign(pay=pay.map(written.format)).to_csv(tmp_path / "people.csv", index=False)
+    told = fairbench_here(*NEW)
+    assert told.returncode == 2
+    assert "'pay' looks like numbers with" in told.stderr
+
+
+def test_new_leaves_out_ids_that_are_longer_than_a_number_is_exact(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    ids = 10**17 + np.arange(300)
+    people(n=300).assign(id=ids).to_csv(tmp_path / "people.csv", index=False)
+    made = fairbench_here(*NEW)
+    assert "Left out of X: id (another whole number in every row)" in made.stdout
+
+
 def test_new_takes_names_that_are_numbers_for_names(fairbench_here: Call, tmp_path: Path) -> None:
     rows = "\n".join(
         f"{'fm'[i % 2]},{i % 3},x{i % 7},{['no', 'yes'][i // 2 % 2]}" for i in range(600)
