@@ -156,6 +156,13 @@ class Preprocessing:
             integers = column.where(whole, 0.0).astype("int64").astype(str)
             for written in (plain, integers.where(whole, plain)):
                 places = np.maximum(places, known.get_indexer(pd.Index(written)))
+        if column.dtype.kind == "M":
+            # Likewise texts() leaves out the hours where all of a column are midnight, and the
+            # decimals of seconds where all are whole.
+            moments = pd.to_datetime(known, format="ISO8601", errors="coerce", utc=True)
+            place_of = {moment: place for place, moment in enumerate(moments) if moment == moment}
+            here = pd.to_datetime(column, utc=True).map(place_of).fillna(-1)
+            places = np.maximum(places, here.to_numpy(np.int64))
         return places
 
     def _numbers(

@@ -323,3 +323,25 @@ def test_floating_categories_are_read_alike_in_all_parts(tmp_path: Path) -> None
     for rows in (2, 4):
         encoder.encode_file(tmp_path / "c.parquet", tmp_path / "z.csv", rows=rows)
         assert pd.read_csv(tmp_path / "z.csv")["z0"].tolist() == [0.0, 4.0, 2.0, 0.0]
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_times_as_categories_are_read_alike_in_all_parts(tmp_path: Path, zone: str | None) -> None:
+    texts = ["2021-01-01", "2021-01-01 12:00:00", "2021-01-02 06:00:00.5", "2021-01-03"]
+    times = pd.Series(pd.to_datetime(texts, format="ISO8601")).dt.tz_localize(zone)
+    kept = Preprocessing.from_json(
+        {
+            "features": [{"name": "c", "source": "c", "categories": list(times.astype(str))}],
+            "mean": [0.0],
+            "scale": [1.0],
+            "common": {"c": str(times.astype(str)[0])},
+        }
+    )
+    pd.DataFrame({"c": times}).to_parquet(tmp_path / "c.parquet")
+    encoder = RowEncoder(Doubled(), kept, Coding.DETERMINISTIC)
+    for rows in (1, 2, 4):
+        encoder.encode_file(tmp_path / "c.parquet", tmp_path / "z.csv", rows=rows)
+        assert pd.read_csv(tmp_path / "z.csv")["z0"].tolist() == [0.0, 2.0, 4.0, 6.0]
+    pd.DataFrame({"c": times + pd.Timedelta("1h")}).to_parquet(tmp_path / "c.parquet")
+    with pytest.raises(DataError, match="such rows here"):
+        encoder.encode_file(tmp_path / "c.parquet", tmp_path / "z.csv")
