@@ -89,7 +89,8 @@ def _with_text_names(
             "order of their numbers.",
             "Sort them: X[sorted(X.columns)]",
         )
-    return frame.set_axis(frame.columns.astype(str), axis=1)
+    # Names of several levels first become tuples, as a MultiIndex cannot hold text.
+    return frame.set_axis(frame.columns.to_flat_index().astype(str), axis=1)
 
 
 def check_order(X: Any, s: Any) -> None:

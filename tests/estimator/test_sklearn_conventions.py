@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -154,3 +155,8 @@ def test_columns_named_by_numbers_keep_their_order() -> None:
     np.testing.assert_array_equal(plain.transform(numbers.to_numpy()), fair.transform(named))
     with pytest.raises(InputError, match="in the order 1, 0"):
         plain.transform(numbers.set_axis([0, 1], axis=1)[[1, 0]])
+    levels = numbers.set_axis(pd.MultiIndex.from_tuples([("a", 1), ("a", 2)]), axis=1)
+    of_levels = FairRepresentation("leace").fit(levels, s=S)
+    np.testing.assert_array_equal(of_levels.transform(levels), fair.transform(named))
+    with pytest.raises(ValueError, match="same order"):
+        of_levels.transform(levels.iloc[:, ::-1])
