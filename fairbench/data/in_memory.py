@@ -144,9 +144,9 @@ def _labels(s: Any, rows: int) -> np.ndarray:
             f"s, row {missing[0] + 1}: it has no value ({len(missing):,} such rows).",
             "Fill it in, make it a group of its own, or leave such rows out of X and s.",
         )
-    if s.dtype.kind == "f" and (fraction := s[s != s.round()]).size:
+    if s.dtype.kind == "f" and (other := s[(s != s.round()) | np.isinf(s)]).size:
         raise InputError(
-            f"s holds {fraction.iloc[0]:g}: groups are names or whole numbers.",
+            f"s holds {other.iloc[0]:g}: groups are names or whole numbers.",
             "Cut a quantity into ranges, as in np.digitize(s, [25, 45]).",
         )
     return texts(s.reset_index(drop=True)).to_numpy(dtype=str)

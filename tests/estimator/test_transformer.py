@@ -136,6 +136,7 @@ def test_categories_keep_the_order_of_an_ordered_dtype_and_of_numbers() -> None:
         (np.where(TABLE.s == 0, np.nan, 1.0), "it has no value"),
         (["left"] * 300, "only one group, 'left'"),
         (np.linspace(0, 1, 300), "np.digitize"),
+        (np.where(TABLE.s == 0, np.inf, 1.0), "s holds inf: groups are names or whole numbers"),
         (np.arange(300), "300 distinct values, and at most 100"),
         (np.zeros((300, 2)), r"the shape \(300, 2\)"),
     ],
