@@ -46,7 +46,12 @@ _MAX_SHOWN = 4
 
 _COMMA = r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?"
 _GROUPED = r"[+-]?[1-9]\d{0,2}(?:[,.' \u00a0\u202f]\d{3})+(?:[,.]\d+)?"
-_WITH_SIGN = r"[$\u20ac\u00a3\u00a5]\s?[+-]?\d[\d.,' ]*|[+-]?\d[\d.,' ]*[%$\u20ac\u00a3\u00a5]"
+_SIGN = r"[$\u20ac\u00a3\u00a5]"
+_AMOUNT = r"\d[\d.,' ]*"
+_WITH_SIGN = (
+    rf"[+-]?{_SIGN}\s?[+-]?{_AMOUNT}|\({_SIGN}\s?{_AMOUNT}\)"
+    rf"|[+-]?{_AMOUNT}(?:%|{_SIGN})"
+)
 _GROUPED_BY_POINTS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
 _THOUSANDS, _BELOW_THOUSAND = r"[+-]?[1-9]\d{0,2}\.\d{3}", r"[+-]?\d{1,3}"
 _DATE = r"(?:\d{4}-\d\d?-\d\d?|\d{4}/\d\d?/\d\d?|\d\d?([./-])\d\d?\1\d{2,4})(?:[T ]\d\d?:\d\d.*)?"

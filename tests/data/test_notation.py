@@ -168,6 +168,8 @@ def test_new_rows_with_dates_for_numbers_are_refused(tmp_path: Path) -> None:
         (["$31,987", "$5", "$1,200.50"], "$31,987"),
         (["9.7%", "10%", "3"], "9.7%"),
         (["\u20ac 5,20", "\u20ac 7"], "\u20ac 5,20"),
+        (["-$12.50", "$3", "-$7", "$9.10"], "-$12.50"),
+        (["$12.50", "($3.00)", "($1,234.56)"], "$12.50"),
     ],
 )
 def test_numbers_with_a_sign_are_noticed(texts: list[str], example: str) -> None:
