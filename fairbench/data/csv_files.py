@@ -107,6 +107,7 @@ def csv_frames(
     """Yield cells of a CSV file as text, up to ``rows`` lines at a time; the first may be names."""
     import pandas as pd
 
+    _check_first_line(path)
     try:
         with (
             pd.read_csv(
@@ -125,7 +126,7 @@ def csv_frames(
         ):
             while len(frame := reader.read(rows)):
                 if len(frame.columns) == 1 and not single:
-                    raise _of_one_column(path, separator, str(frame.iloc[0, 0]))
+                    raise _of_one_column(path, separator)
                 yield frame
                 if rows is None:
                     return
@@ -137,21 +138,26 @@ def csv_frames(
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} has only empty lines.", "Is it the right file?") from None
     except pd.errors.ParserError as error:
+        if _lacks_a_name(path, [separator]):
+            raise _without_first_name(path) from None
         raise DataError(f"{path}{_parser_error(str(error))}.", "Is the separator right?") from None
 
 
-def _of_one_column(path: Path, separator: str, first: str) -> DataError:
-    """Return the error for a dataset that seems to have one column; ``first``: its first line."""
-    if first.startswith("sep="):
-        return DataError(
+def _check_first_line(path: Path) -> None:
+    """Raise DataError for a first line that only names the separator, whatever that is."""
+    with path.open(encoding="utf-8-sig", errors="replace") as stream:
+        first = stream.readline(8).rstrip("\n")
+    if re.fullmatch('"?sep=.{0,2}', first):
+        raise DataError(
             f"The first line of {path} is {first!r}, as Excel writes it, and no line of names.",
             "Delete this line.",
         )
-    if _lacks_a_name(path):
-        return DataError(
-            f"The first line of {path} has one name fewer than the other lines have fields.",
-            "Name the first column too, or leave it out (R: write.table(..., row.names=FALSE)).",
-        )
+
+
+def _of_one_column(path: Path, separator: str) -> DataError:
+    """Return the error for a dataset that seems to have one column."""
+    if _lacks_a_name(path, SEPARATORS):
+        return _without_first_name(path)
     return DataError(
         f"{path} has only one column if its fields are separated by {separator!r}.",
         "Write the separator of this file into the card, as in separator: "
@@ -159,12 +165,24 @@ def _of_one_column(path: Path, separator: str, first: str) -> DataError:
     )
 
 
-def _lacks_a_name(path: Path) -> bool:
+def _without_first_name(path: Path) -> DataError:
+    return DataError(
+        f"The first line of {path} has one name fewer than the other lines have fields.",
+        "Name the first column too, or leave it out (R: write.table(..., row.names=FALSE)).",
+    )
+
+
+def _lacks_a_name(path: Path, separators: Sequence[str]) -> bool:
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-        for separator in SEPARATORS:
+        for separator in separators:
             stream.seek(0)
-            first, *rest = (len(row) for row in _first_rows(stream, separator) or [[]])
-            if first and rest and set(rest) == {first + 1}:
+            first, *rest = _first_rows(stream, separator) or [[]]
+            # A last field that is always empty follows a separator too many.
+            if (
+                first
+                and {len(row) for row in rest} == {len(first) + 1}
+                and any(row[-1] for row in rest)
+            ):
                 return True
     return False
 

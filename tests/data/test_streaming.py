@@ -87,6 +87,10 @@ def test_parquet_in_parts_is_parquet_at_once(tmp_path: Path) -> None:
         ("a,a\n1,2\n", "2 columns called 'a'"),
         ("a,b\n" + "1,2\n" * 5 + "é,2\n", "line 7: not text in UTF-8"),
         ("PAR1 and more", "damaged Parquet"),
+        ("sep=,\na,b,c\n1,2,3\n", "'sep=,', as Excel writes it"),
+        ("sep=,\na,b\n1,2\n", "'sep=,', as Excel writes it"),
+        ("a,b\n1,5,\n2,7,\n", "line 2: 3 fields instead of 2"),
+        ("a,b\n1,5,6\n2,7,8\n", "one name fewer than the other lines have fields"),
     ],
 )
 def test_a_bad_file_is_told_by_its_place(tmp_path: Path, text: str, says: str) -> None:
