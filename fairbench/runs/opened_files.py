@@ -7,6 +7,7 @@ its training is left out, as the plugin's own source is.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import stat
@@ -20,12 +21,24 @@ from typing import Any
 from fairbench.runs.plugin_values import ContractError
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-_SYSTEM = ("/proc/", "/sys/", "/dev/")
-"""Folders that hold no files of a plugin, but for the memory of processes and what is shared."""
+_SYSTEM = ("/proc/", "/sys/")
+"""Folders that hold no files of a plugin, but for the memory of processes, and for settings."""
+_SHARED_MEMORY = "_posixshmem.shm_open"
+"""The event of opening shared memory: Python has none of its own."""
 _OTHER_EVENTS = {
-    **dict.fromkeys(("os.link", "os.mkdir", "os.rename", "os.symlink"), "changes a folder"),
-    **dict.fromkeys(("socket.bind", "socket.connect"), "speaks to another process"),
-    "sqlite3.connect": "opens a database",
+    event: what
+    for what, events in {
+        "changes a folder": "os.link os.mkdir os.remove os.rename os.rmdir os.symlink",
+        "changes a file": "os.chmod os.chown os.removexattr os.setxattr os.truncate os.utime",
+        "reads the attributes of a file": "os.getxattr os.listxattr",
+        "opens shared memory": _SHARED_MEMORY,
+        "opens a database": "sqlite3.connect",
+        "speaks to another process": "socket.bind socket.connect socket.sendmsg socket.sendto",
+        "asks a network for a name": (
+            "socket.getaddrinfo socket.gethostbyaddr socket.gethostbyname socket.getnameinfo"
+        ),
+    }.items()
+    for event in events.split()
 }
 """What else than a file may hold or tell what it may not know, by the name of Python's event."""
 _OF_A_PROCESS = re.compile(r"/proc/(\d+)/")
@@ -64,25 +77,47 @@ def no_new_files(since: float, name: str, *, but: Path) -> Iterator[None]:
             found.append(what)
 
     sys.addaudithook(hook)
+    _report_shared_memory()
     yield
     if found:
         raise ContractError(f"{name} {found[0]}. All that encode and decode need is in state().")
 
 
+def _report_shared_memory() -> None:
+    """Let the opening of shared memory, which outlives the process that wrote it, be an event."""
+    try:
+        posix: Any = importlib.import_module("_posixshmem")
+    except ImportError:  # Windows: it ends with the processes that use it
+        return
+    open_it = posix.shm_open
+
+    def shm_open(*arguments: Any, **keywords: Any) -> int:
+        sys.audit(_SHARED_MEMORY)
+        return int(open_it(*arguments, **keywords))
+
+    posix.shm_open = shm_open
+
+
 def _refused(path: str, flags: int, since: float) -> str | None:
     """Say what is wrong with opening a file; None: nothing."""
-    if path.startswith(_SYSTEM) and not path.startswith("/dev/shm/"):
+    if path.startswith(_SYSTEM):
         other = _OF_A_PROCESS.match(path)
-        return f"reads {path}" if other and int(other[1]) != os.getpid() else None
-    if flags & _WRITES:
-        return f"writes {path}"
+        if other:
+            return f"reads {path}" if int(other[1]) != os.getpid() else None
+        return f"writes {path}" if flags & _WRITES else None
     try:
         status = os.stat(path)
     except OSError:
-        return None
+        return f"writes {path}" if flags & _WRITES else None
+    if stat.S_ISCHR(status.st_mode):
+        return None  # as /dev/null and a terminal are
+    if flags & _WRITES:
+        return f"writes {path}"
     if stat.S_ISDIR(status.st_mode):
         return f"opens the folder {path}"  # by which files in it could be opened unseen
+    if not stat.S_ISREG(status.st_mode):
+        return f"opens {path}, which is no file"  # a pipe, or a disk with all its files
     # The time of the last change: that of the last write can be set to any other.
-    if stat.S_ISREG(status.st_mode) and status.st_ctime >= since:
+    if status.st_ctime >= since:
         return f"reads {path}, which is newer than its training"
     return None

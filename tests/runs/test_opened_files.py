@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import pickle
 import socket
+import stat
 import sys
 import time
+from collections.abc import Callable
+from multiprocessing import shared_memory
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from fairbench.runs import opened_files
 from fairbench.runs.isolated_encoding import _call_alone
 from fairbench.runs.opened_files import no_new_files
 from fairbench.runs.own_process import call_in_own_process
@@ -58,11 +64,58 @@ def open_in_some_way(way: str, folder: Path) -> None:
     elif way == "a socket":
         with socket.socket() as one, pytest.raises(ConnectionError):
             one.connect(("127.0.0.1", 9))
+    elif way in WAYS:
+        WAYS[way](folder)
+
+
+def read_shared_memory(folder: Path) -> None:
+    shared = shared_memory.SharedMemory(name=(folder / "shared").read_text())
+    shared.close()
+
+
+def send(folder: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.sendto(b"who is this?", ("127.0.0.1", 9))
+
+
+def send_message(folder: Path) -> None:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        one.sendmsg([b"who is this?"], [], 0, ("127.0.0.1", 9))
+
+
+def look_up(folder: Path) -> None:
+    with pytest.raises(socket.gaierror):
+        socket.getaddrinfo("who-is-this.invalid", 80)
+
+
+def read_attribute(folder: Path) -> None:
+    os.listxattr(folder / "older")
+
+
+def read_pipe(folder: Path) -> None:
+    os.close(os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK))
+
+
+WAYS: dict[str, Callable[[Path], None]] = {
+    "shared memory": read_shared_memory,
+    "a datagram": send,
+    "a message": send_message,
+    "a name server": look_up,
+    "an attribute": read_attribute,
+    "a pipe": read_pipe,
+    "the time of a file": lambda folder: os.utime(folder / "older", (5, 5)),
+    "the mode of a file": lambda folder: os.chmod(folder / "older", 0o600),
+    "removing": lambda folder: os.remove(folder / "older"),
+    "cutting": lambda folder: os.truncate(folder / "older", 0),
+}
+"""Ways to leave or find something that open no file by its name."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "mine.py").write_text(MODULE)
+    (tmp_path / "older").write_text("source")
+    (tmp_path / "shared").write_text(f"fairbench-{os.getpid()}")
     time.sleep(0.05)
     return tmp_path
 
@@ -75,6 +128,8 @@ def since(folder: Path) -> float:
     (folder / "__pycache__").mkdir()
     for name in ("encoder", LEAK, f"__pycache__/{LEAK}"):
         (folder / name).write_text("s")
+    if sys.platform != "win32":
+        os.mkfifo(folder / "pipe")
     return began
 
 
@@ -108,3 +163,51 @@ def test_so_is_what_a_module_reads_while_it_is_imported(
     del sys.modules["mine"]
     with pytest.raises(ContractError, match=f"reads .*{LEAK}, which is newer than its training"):
         call_in_own_process(_call_alone, content, since, "mine", folder / "encoder", [])
+
+
+@pytest.fixture
+def shared(folder: Path) -> Any:
+    """Memory that outlives the process that has written to it, as the training may leave it."""
+    name = (folder / "shared").read_text()
+    memory = shared_memory.SharedMemory(name=name, create=True, size=8)
+    yield memory
+    memory.close()
+    memory.unlink()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="as Linux has these")
+@pytest.mark.parametrize("way", list(WAYS))
+def test_so_is_what_is_left_without_opening_a_file(
+    way: str, folder: Path, since: float, shared: Any
+) -> None:
+    with pytest.raises(ContractError, match="All that encode and decode need is in state"):
+        call_in_own_process(guarded, way, folder, since)
+
+
+@pytest.mark.parametrize(
+    ("path", "flags", "mode", "refused"),
+    [
+        ("/dev/null", os.O_RDWR, stat.S_IFCHR, False),
+        ("/dev/urandom", os.O_RDONLY, stat.S_IFCHR, False),
+        ("/proc/meminfo", os.O_RDONLY, stat.S_IFREG, False),
+        ("/sys/devices/system/cpu/online", os.O_RDONLY, stat.S_IFREG, False),
+        (f"/proc/{os.getpid()}/fd/pipe:[1]", os.O_WRONLY, None, False),
+        ("/dev/left", os.O_RDONLY, stat.S_IFREG, True),
+        ("/dev/left", os.O_WRONLY | os.O_CREAT, None, True),
+        ("/dev/sda", os.O_RDONLY, stat.S_IFBLK, True),
+        ("/proc/sys/kernel/hostname", os.O_WRONLY, stat.S_IFREG, True),
+        ("/proc/1/mem", os.O_RDONLY, stat.S_IFREG, True),
+    ],
+)
+def test_of_the_folders_of_the_system_only_the_system_itself_may_be_read(
+    path: str, flags: int, mode: int | None, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder of devices takes files, and settings of the system can be written, as by root."""
+
+    def status(of: str) -> SimpleNamespace:
+        if mode is None:
+            raise FileNotFoundError(of)
+        return SimpleNamespace(st_mode=mode, st_ctime=time.time())
+
+    monkeypatch.setattr(os, "stat", status)
+    assert bool(opened_files._refused(path, flags, time.time() - 60)) is refused
