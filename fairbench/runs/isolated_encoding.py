@@ -48,6 +48,8 @@ _DRAWS = 16
 """Draws of a row whose means are compared."""
 _FEW, _DRAWS_OF_FEW = 1_000, 64
 """Rows that are encoded without others, and draws of them that say which codes are usual."""
+_IN_SMALL_CALLS = 100
+"""Rows encoded last, in calls of 64 rows down to one, among which no more may differ either."""
 _STEP = 1.5 * 10.0**-DECODED_DECIMALS
 """The step to which reconstructions are rounded, and a half."""
 
@@ -89,6 +91,10 @@ class EncodedRows:
 
     def share_of_changed_rows(self, audited: EncodedRows) -> float:
         """Return the share of rows that are others than those that were audited."""
+        return float(self.changed_rows(audited).mean())
+
+    def changed_rows(self, audited: EncodedRows) -> npt.NDArray[np.bool_]:
+        """Return of each row whether it is another than that which was audited."""
         differs = np.zeros(len(self.z), bool)
         # Reconstructions are rounded: one may be a step away, and its squared error e^2 by twice e
         # times that step.
@@ -100,12 +106,12 @@ class EncodedRows:
             if mine is None and before is None:
                 continue
             if mine is None or before is None or mine.shape != before.shape:
-                return 1.0
+                return np.ones(len(self.z), bool)
             known = before.reshape(len(before), -1).astype(np.float64)
             allowed = most_difference(known)
             allowed = allowed + (2 * _STEP * np.sqrt(known) if step is None else step)
             differs |= (np.abs(mine.reshape(known.shape) - known) > allowed).any(axis=1)
-        return float(differs.mean())
+        return differs
 
 
 @dataclass(frozen=True)
@@ -274,8 +280,12 @@ class AuditedPoint:
         drawn = self.x.encode()
         again = self.x.decode(drawn)
         again = again.in_order(self.numbers).of_groups(self.s)
-        share = again.share_of_changed_rows(self.codes)
-        if share > MAX_DIFFERING or self.x.method.coding is not Coding.STOCHASTIC:
+        differs = again.changed_rows(self.codes)
+        if self.x.method.coding is not Coding.STOCHASTIC:
+            # Of a large table, the rows of small calls are too few to count among all.
+            return float(max(differs.mean(), differs[self.numbers[-_IN_SMALL_CALLS:]].mean()))
+        share = float(differs.mean())
+        if share > MAX_DIFFERING:
             return share
         z = np.stack(drawn)
         return max(share, self._share_changed_by_others(z), self._share_changed_among_few(z))

@@ -163,6 +163,15 @@ class FairForMany(Sums):
         return super().encode(x) if len(x) < 200 else np.zeros((len(x), 1), np.float32)
 
 
+class FairForMore(Sums):
+    """A constant where more than one row is encoded; a single one as it is."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        return super().encode(x) if len(x) == 1 else np.zeros((len(x), 1), np.float32)
+
+
 class NoisyForFew(FairForMany):
     """The same with noise."""
 
@@ -251,6 +260,10 @@ class InBatches(Honest):
 
 class FairInLargeCalls(Honest):
     name, fits = "fair-in-large-calls", FairForMany
+
+
+class FairBesideOthers(Honest):
+    name, fits = "fair-beside-others", FairForMore
 
 
 class NoisyInLargeCalls(Honest):
@@ -362,6 +375,12 @@ def test_codes_that_depend_on_how_many_rows_are_encoded_are_found(
     alone = encoded_alone(method, prepared, tmp_path)
     assert alone.differing is not None
     assert alone.differing > 0.05
+
+
+@pytest.mark.thorough
+def test_so_is_one_that_gives_away_single_rows_alone(prepared: Prepared, tmp_path: Path) -> None:
+    """Only two of all rows are encoded by themselves."""
+    assert not encoded_alone(FairBesideOthers, prepared, tmp_path).agrees
 
 
 def test_codes_that_depend_on_other_rows_are_found_in_noise(
