@@ -169,8 +169,12 @@ def verify_command(
         raise typer.Exit(1)
     if add_to is not None:
         origin = submission.info.origin(now()[:10])
-        taken = Store.in_folder(add_to).merge(row.records_to_keep, origin)
-        out.print(f"Added to {add_to}: {taken['points']} points, {origin}.", markup=False)
+        kept = row.records_to_keep
+        taken = Store.in_folder(add_to).merge(kept, origin, verified=True)["points"]
+        out.print(f"Added to {add_to}: {format_count(taken, 'point')}, {origin}.", markup=False)
+        own = sum(isinstance(one, PointRecord) for one in kept) - taken
+        if own:
+            err.print(f"{format_count(own, 'point')} are left out: {add_to} has made them itself.")
 
 
 def _train_again(

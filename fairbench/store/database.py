@@ -7,12 +7,12 @@ finds what it has, and two stores merge without a clash. Representations are fil
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import itertools
 import json
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,8 +21,9 @@ import sqlalchemy as sa
 from fairbench.errors import StoreError
 from fairbench.files import size_of
 from fairbench.store.merging import (
+    Wins,
     may_import_point,
-    models_that_come_back,
+    replaced_models,
     should_take,
     should_take_sql,
 )
@@ -45,7 +46,7 @@ from fairbench.store.records import (
     to_row,
 )
 from fairbench.store.schema import RUNS, SCHEMA_VERSION, TABLE_OF, open_schema, set_pragmas
-from fairbench.store.secrets import redact_command, redact_values
+from fairbench.store.secrets import redact_run
 from fairbench.store.status import Status
 from fairbench.store.transactions import Transactions
 from fairbench.store.urls import file_of
@@ -156,24 +157,24 @@ class Store:
         records: Iterable[Record],
         retrained: Collection[str] = (),
         *,
-        only_winners: bool = False,
-        come_back: Collection[str] = (),
+        wins: Wins | None = None,
+        replaced: Collection[str] = (),
     ) -> None:
         points = TABLE_OF[PointRecord]
 
         def writes() -> Iterator[Write]:
             if retrained:
                 yield points.delete().where(points.c.unit.in_(retrained)), None
-            if come_back:  # own models do not keep strangers' audits of theirs
-                theirs = points.c.unit.in_(come_back) & points.c.origin.is_not(None)
+            if replaced:  # no model keeps strangers' audits of theirs
+                theirs = points.c.unit.in_(replaced) & points.c.origin.is_not(None)
                 yield points.delete().where(theirs), None
             for table, rows in _rows_by_table(records):
                 insert = self.insert(table)
                 rest = {name: insert.excluded[name] for name in rows[0] if name != "key"}
                 done = Status.DONE.value
                 where = (insert.excluded.status == done) | (table.c.status != done)
-                if only_winners:
-                    where = should_take_sql(table, insert.excluded)
+                if wins is not None:
+                    where = wins(table, insert.excluded)
                 statement = insert.on_conflict_do_update(
                     index_elements=["key"], set_=rest, where=where
                 )
@@ -278,8 +279,10 @@ class Store:
         """Yield every ended record as a line of JSON, in a stable order: text to be committed."""
         yield from lines_of([record for kind in TABLES.values() for record in self.records(kind)])
 
-    def merge(self, incoming: Sequence[Record], origin: str | None = None) -> dict[str, int]:
-        """Merge records by key: DONE ones win over others, own over imported ones.
+    def merge(
+        self, incoming: Sequence[Record], origin: str | None = None, *, verified: bool = False
+    ) -> dict[str, int]:
+        """Merge records by key: DONE ones win over others, own and verified over imported ones.
 
         Points come with their unit: those of a model that was trained here and read elsewhere
         otherwise are left out. Returns the number of records taken by table.
@@ -290,15 +293,17 @@ class Store:
             Where the records are from: it is stored with them, none replaces a record that was made
             here, and no point is taken of a model that was made here. None: they were made by this
             user, elsewhere or earlier, and keep the origins that they have.
+        verified : bool
+            Whether they were measured again here: then they take the place of imported ones.
         """
         if origin is not None:
             incoming = [record.replace(origin=origin) for record in incoming]
         chosen: list[Record] = []
         held = {kind: self._held(kind) for kind in TABLES.values()}
         for kind, known in held.items():
-            of_kind = (record for record in incoming if type(record) is kind)
-            chosen += [one for one in of_kind if should_take(one, known.get(one.key))]
-        come_back = models_that_come_back(chosen, held[UnitRecord])
+            of_kind = [record for record in incoming if type(record) is kind]
+            chosen += [x for x in of_kind if should_take(x, known.get(x.key), verified=verified)]
+        replaced = replaced_models(chosen, held[UnitRecord])
         units = {unit.key: unit for unit in self.records(UnitRecord)}
         units |= {unit.key: unit for unit in chosen if isinstance(unit, UnitRecord)}
         chosen = [
@@ -308,7 +313,7 @@ class Store:
             or may_import_point(record, units.get(record.unit))
         ]
         # A run may have ended since they were chosen.
-        self._put(chosen, only_winners=True, come_back=come_back)
+        self._put(chosen, wins=partial(should_take_sql, verified=verified), replaced=replaced)
         return {
             name: sum(type(record) is kind for record in chosen) for name, kind in TABLES.items()
         }
@@ -347,12 +352,6 @@ def lines_of(records: Iterable[Record], header: Mapping[str, Any] | None = None)
     for record in records:
         if record.status.ended:
             yield _dumps({"table": names[type(record)], **to_row(record)})
-
-
-def redact_run(run: RunRecord) -> RunRecord:
-    """Return a command without the passwords of URLs in it."""
-    command, config = redact_command(run.command), redact_values(run.config)
-    return dataclasses.replace(run, command=command, config=config)
 
 
 def _what_is_wrong(error: BaseException) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from fairbench.store.database import Store, redact_run
+from fairbench.store.database import Store
 from fairbench.store.problems import translate_database_errors
 from fairbench.store.records import TABLES, RunRecord, from_row, to_row
 from fairbench.store.schema import RUNS, TABLE_OF
-from fairbench.store.secrets import redact_text
+from fairbench.store.secrets import redact_run, redact_text
 
 _TEXTS = ("error", "traceback")
 

@@ -84,6 +84,22 @@ def test_a_backup_comes_back_in_place_of_what_was_imported_before_it(tmp_path: P
     assert where.origins() == {"other": 2}
 
 
+def test_a_verified_row_takes_the_place_of_an_imported_one_and_not_of_an_own_one(
+    tmp_path: Path,
+) -> None:
+    where = Store.in_folder(tmp_path)
+    better = a_point(B, A).figures | {"mutual_information": 0.0}
+    where.merge([a_unit(A), a_point(B, A, values=better)], "unverified")
+    assert where.merge([a_unit(A), a_point(B, A)], "again")["points"] == 0
+    taken = where.merge([a_unit(A), a_point(B, A)], "verified today", verified=True)
+    assert taken == {"units": 1, "points": 1, "references": 0}
+    assert where.origins() == {"verified today": 2}
+    assert where.records(PointRecord) == [a_point(B, A, origin="verified today")]
+    where.put([a_unit(C), a_point(D, C)])
+    ours = where.merge([a_unit(C), a_point(D, C, values=better)], "verified today", verified=True)
+    assert sum(ours.values()) == 0
+
+
 def test_a_reference_made_here_counts_before_an_imported_one(tmp_path: Path) -> None:
     where = Store.in_folder(tmp_path)
 
