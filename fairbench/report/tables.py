@@ -61,7 +61,7 @@ def _cells(panel: Panel) -> list[dict[str, str]]:
 
     rows = cells(panel.ranked)
     if panel.ranked and panel.not_replicated:
-        rows.append(dict.fromkeys(shown.values(), "") | {shown["method"]: f"*{NOT_REPLICATED}*"})
+        rows.append(dict.fromkeys(shown.values(), "") | {shown["method"]: NOT_REPLICATED})
     return rows + cells(panel.not_replicated)
 
 
@@ -78,9 +78,11 @@ def _cell(name: str, row: LeaderboardRow, column: str) -> str:
 def _markdown(panel: Panel) -> str:
     from tabulate import tabulate
 
-    block = f"*{NOT_REPLICATED}*"
     cells = [
-        {head: text if text == block else escape(text) for head, text in row.items()}
+        {
+            head: f"*{text}*" if text == NOT_REPLICATED else escape(text)
+            for head, text in row.items()
+        }
         for row in _cells(panel)
     ]
     words = tabulate(cells, headers="keys", tablefmt="github", disable_numparse=True)

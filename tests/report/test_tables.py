@@ -137,6 +137,14 @@ def test_page_figure_and_tables_say_what_intervals_account_for(
     assert f"% 95% intervals are {over}" in printed(tmp_path, "latex")
 
 
+def test_rows_without_ranks_have_a_heading_without_marks_of_another_format(tmp_path: Path) -> None:
+    stored(tmp_path, five_folds)
+    assert "| *not replicated*" in printed(tmp_path, "markdown")
+    latex = printed(tmp_path, "latex")
+    assert "& not replicated" in latex
+    assert "*" not in latex
+
+
 def test_a_row_whose_points_all_leak_too_much_says_so(tmp_path: Path) -> None:
     (dataset,) = gather(stored(tmp_path), load_registry()).datasets
     (panel,) = dataset.panels
