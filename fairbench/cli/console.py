@@ -88,6 +88,8 @@ _OPTIONAL = (
 _PARAMS_WIDTH = 20
 """Characters of hyperparameters, at least; longer ones are folded."""
 _PADDING = 2
+_BLOCK = f"-- {NOT_REPLICATED} --"
+"""Heads the rows without ranks, below ranked ones."""
 _MAX_NAMES = 12
 """Methods that a note names one by one."""
 _NO_RANKS = "Not replicated: intervals are {over}. One split gives no ranks; --splits 5 gives them."
@@ -115,21 +117,23 @@ def show_leaderboard(
             padding=(0, _PADDING, 0, 0),
         )
         shown = _shown_columns(members)
-        left_out = _leave_out(shown, members, out.width, cell)
+        left_out, fits = _leave_out(shown, members, out.width, cell)
+        # Where the table is wider than the terminal, hyperparameters are folded; where that is
+        # not enough, names are too: a figure or rank that is cut reads as another.
+        folded = {"params"} if fits else {"params", "method"}
         for column, heading in shown.items():
             words = column in ("method", "params", ranked_by)
-            # Only hyperparameters are folded where the table is wider than the terminal.
             table.add_column(
                 heading,
                 justify="left" if words else "right",
-                no_wrap=column != "params",
+                no_wrap=column not in folded,
                 overflow="fold",
             )
         ranked = [row for row in members if row.replicated]
         for row in ranked:
             table.add_row(*(Text(cell(row, column)) for column in shown), style=_style(row, own))
         if ranked and len(ranked) < len(members):
-            heads = {"method": f"-- {NOT_REPLICATED} --"}
+            heads = {"method": _BLOCK}
             table.add_row(*(heads.get(column, "") for column in shown), style="italic")
         for row in members[len(ranked) :]:
             table.add_row(*(Text(cell(row, column)) for column in shown), style=_style(row, own))
@@ -180,11 +184,14 @@ def _leave_out(
     members: Sequence[LeaderboardRow],
     width: int,
     cell: Callable[[LeaderboardRow, str], str],
-) -> list[str]:
-    """Take optional columns out until the others fit; return the headings of those."""
+) -> tuple[list[str], bool]:
+    """Take optional columns out until the others fit; return headings of those, and if these do."""
+    heads_block = len({row.replicated for row in members}) > 1
 
     def needed(column: str) -> int:
         cells = [cell(row, column) for row in members]
+        if column == "method" and heads_block:
+            cells.append(_BLOCK)
         longest = max(cell_len(line) for text in (shown[column], *cells) for line in lines_of(text))
         return (min(longest, _PARAMS_WIDTH) if column == "params" else longest) + _PADDING
 
@@ -198,7 +205,7 @@ def _leave_out(
             break
         if column != members[0].ranked_by and widths.pop(column, 0):
             left_out.append(shown.pop(column))
-    return left_out
+    return left_out, sum(widths.values()) <= width
 
 
 def group_heading(title: str, group: RankingGroup) -> str:

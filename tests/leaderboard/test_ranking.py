@@ -327,6 +327,24 @@ def test_a_narrow_terminal_leaves_out_columns_but_never_a_name_or_an_interval(
     assert "restarts=4" in words  # hyperparameters are folded, not cut
 
 
+@pytest.mark.parametrize("name", ["b", "a-name-" * 7 + "b"])
+@pytest.mark.parametrize("width", range(52, 80, 3))
+def test_no_rank_or_figure_is_cut_on_a_narrow_terminal(
+    monkeypatch: pytest.MonkeyPatch, name: str, width: int
+) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(console, "out", Console(file=text, width=width, soft_wrap=True))
+    spread = [-0.02, -0.01, 0.0, 0.01, 0.02]
+    alike = [with_folds(n, [0.4 + d for d in spread]) for n in ("identity", "constant")]
+    figures = {"distortion_min": 0.171, "accuracy_y_at_leakage_10": 0.81}
+    entries = [*alike, one_split(name, 3, aufdc=0.2, **figures)]
+    show_leaderboard("toy", ranked([with_intervals(e) for e in entries]))
+    lines = text.getvalue().splitlines()
+    assert sum(line.startswith("1 to 2") for line in lines) == 2
+    assert sum(".200 [.180, .220]" in line for line in lines) == 1
+    assert sum("-- not replicated --" in line for line in lines) == 1
+
+
 def test_a_method_of_which_one_row_alone_passes_is_named_with_its_hyperparameters() -> None:
     rows = [
         a_row("a", 0.1, params=params, may_be_best=best)
