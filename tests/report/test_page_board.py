@@ -179,6 +179,14 @@ def test_a_link_to_the_glossary_opens_it_and_changes_nothing_else(tab: Any) -> N
     assert "latfr" not in names(tab, ".ranking li")
 
 
+def test_an_address_of_the_glossary_opens_it_in_a_new_tab(browser: Any, target: Path) -> None:
+    tab, complaints = opened(browser, target, at="#glossary", drawn=False)
+    tab.wait_for_selector("#glossary dl", state="visible")
+    assert len(names(tab, ".ranking li")) == 7
+    assert complaints == []
+    tab.close()
+
+
 def test_few_columns_are_seen_until_all_are_asked_for(tab: Any) -> None:
     heads = tab.locator("table.sortable").first.locator("thead th:visible")
     assert heads.count() <= 7

@@ -135,11 +135,12 @@
       }
     });
   }
+  const openPlace = () => document.getElementById(location.hash.slice(1))?.querySelector(":scope > details")?.setAttribute("open", "");
   addEventListener("hashchange", () => {
     if (choice.read()) {
       apply();
       showView();
-    } else document.getElementById(location.hash.slice(1))?.querySelector(":scope > details")?.setAttribute("open", "");
+    } else openPlace();
   });
   // The address stays that of the choice.
   document.querySelector(".skip").addEventListener("click", (event) => {
@@ -175,7 +176,7 @@
   });
 
   // ---- start
-  choice.read();
+  if (!choice.read()) openPlace();
   document.documentElement.classList.add("scripted");
   measureBar();
   apply();
