@@ -84,12 +84,14 @@ def test_the_plot_stands_on_top_in_the_order_of_the_ranks(tab: Any) -> None:
 
 
 def test_it_needs_no_script(browser: Any, target: Path) -> None:
-    context = browser.new_context(java_script_enabled=False)
+    context = browser.new_context(java_script_enabled=False, viewport=DESK)
     tab = context.new_page()
     tab.goto(target.as_uri())
     assert tab.locator(".ranking li[data-name=sofair] circle").is_visible()
     assert tab.locator("table.sortable").first.is_visible()
     assert not tab.locator(".csv, .chart, .bar").first.is_visible()
+    page_wide = tab.locator("#main").bounding_box()["width"]
+    assert tab.locator(".left").first.bounding_box()["width"] == pytest.approx(page_wide)
     assert "JavaScript" in tab.locator(".unscripted").inner_text()
     context.close()
 
