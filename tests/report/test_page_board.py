@@ -459,6 +459,16 @@ def test_a_track_leaves_rows_of_no_other(published: Any) -> None:
     assert published.locator(".no-track:visible").count() == 1
 
 
+def test_words_in_place_of_a_mark_stay_in_their_row_on_a_phone(published: Any) -> None:
+    published.set_viewport_size({"width": 360, "height": 800})
+    go(published, "#adults-gender?track=aware")
+    rows = published.locator(".ranking li", has=published.locator("span.marks.note"))
+    assert rows.locator("visible=true").count() >= 2
+    for row in rows.locator("visible=true").all():
+        assert row.evaluate("row => row.scrollHeight <= row.clientHeight")
+    published.set_viewport_size(DESK)
+
+
 @pytest.mark.thorough
 def test_truth_values_are_sorted_and_the_skip_link_keeps_the_choice(published: Any) -> None:
     go(published, "#adults-gender?find=cells&columns=all")
