@@ -191,7 +191,7 @@ def test_so_is_what_is_left_without_opening_a_file(
         ("/dev/urandom", os.O_RDONLY, stat.S_IFCHR, False),
         ("/proc/meminfo", os.O_RDONLY, stat.S_IFREG, False),
         ("/sys/devices/system/cpu/online", os.O_RDONLY, stat.S_IFREG, False),
-        (f"/proc/{os.getpid()}/fd/pipe:[1]", os.O_WRONLY, None, False),
+        ("/proc/OWN/fd/pipe:[1]", os.O_WRONLY, None, False),
         ("/dev/left", os.O_RDONLY, stat.S_IFREG, True),
         ("/dev/left", os.O_WRONLY | os.O_CREAT, None, True),
         ("/dev/sda", os.O_RDONLY, stat.S_IFBLK, True),
@@ -210,4 +210,5 @@ def test_of_the_folders_of_the_system_only_the_system_itself_may_be_read(
         return SimpleNamespace(st_mode=mode, st_ctime=time.time())
 
     monkeypatch.setattr(os, "stat", status)
+    path = path.replace("OWN", str(os.getpid()))
     assert bool(opened_files._refused(path, flags, time.time() - 60)) is refused
