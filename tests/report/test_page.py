@@ -178,7 +178,7 @@ def test_what_is_seen_can_be_downloaded(browser: Any, target: Path) -> None:
     with tab.expect_download() as waiting:
         tab.locator(".csv:visible").first.click()
     frame = pd.read_csv(waiting.value.path())
-    assert waiting.value.suggested_filename == "adults-gender.csv"
+    assert waiting.value.suggested_filename == "adults-gender-blind.csv"
     assert frame["method"].to_list() == visible_names(tab)
     assert frame["AUFDC"].dtype == float
     assert complaints == []

@@ -58,8 +58,10 @@
   for (const button of every(".csv")) {
     button.addEventListener("click", () => {
       const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([csv(button.closest(".panel").querySelector("table.sortable"))], { type: "text/csv" }));
-      link.download = `${button.closest(".board").dataset.board}.csv`;
+      const panel = button.closest(".panel");
+      const parts = [button.closest(".board").dataset.board, panel.dataset.track].filter(Boolean);
+      link.href = URL.createObjectURL(new Blob([csv(panel.querySelector("table.sortable"))], { type: "text/csv" }));
+      link.download = `${parts.join("-")}.csv`;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 1000);
     });
