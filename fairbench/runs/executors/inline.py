@@ -34,6 +34,7 @@ from fairbench.runs.executors.base import (
     Underway,
 )
 from fairbench.runs.executors.channel import GarbledError, Receiver
+from fairbench.runs.executors.deaths import how_it_died, processes_killed_for_memory
 from fairbench.runs.executors.devices import (
     Devices,
     count_devices,
@@ -80,6 +81,8 @@ class _Child:
     output: JobOutput
     started: float
     device: int | None
+    killed_before: int
+    """Processes that the kernel had killed for lack of memory when it started."""
     told: float = 0.0
     """When what it printed was last handed on."""
 
@@ -190,6 +193,7 @@ class InlineExecutor(Executor):
         give_back_freed_memory()  # of results that are stored since, and of data that is prepared
         ours, theirs = self._context.Pipe(duplex=True)
         printed, prints = self._context.Pipe(duplex=False)
+        killed_before = processes_killed_for_memory()
         process = self._start_process(theirs, prints)
         theirs.close()
         prints.close()
@@ -199,8 +203,17 @@ class InlineExecutor(Executor):
         with contextlib.suppress(OSError):  # the child died at once: _wait reports it
             ours.send(seen)
             ours.send_bytes(content)
-        receiver, output = Receiver(ours), JobOutput(printed)
-        return _Child(job, process, ours, printed, receiver, output, time.monotonic(), device)
+        return _Child(
+            job=job,
+            process=process,
+            connection=ours,
+            printed=printed,
+            receiver=Receiver(ours),
+            output=JobOutput(printed),
+            started=time.monotonic(),
+            device=device,
+            killed_before=killed_before,
+        )
 
     def _start_process(self, connection: Connection, prints: Connection) -> Any:
         """Start a job's process; ExecutorError where the fork server ends each time meanwhile."""
@@ -260,7 +273,7 @@ class InlineExecutor(Executor):
     def _receive(self, child: _Child, *, gone: bool) -> Iterator[Event]:
         """What a job's process said, and its end if it ended."""
         seconds = time.monotonic() - child.started
-        job, crashed = child.job, Status.CRASHED
+        job = child.job
         gone |= not child.receiver.read()
         try:
             for message in child.receiver.messages():
@@ -269,7 +282,7 @@ class InlineExecutor(Executor):
                 yield message.event(job)
         except GarbledError as error:
             text = f"the job's process sent {error}: did it write to a descriptor of the suite?"
-            return (yield from self._end(child, Failed(job, crashed, text, None, seconds)))
+            return (yield from self._end(child, Failed(job, Status.CRASHED, text, None, seconds)))
         if gone:
             self._join(child)  # its guardian knows how it ended
             if child.process.exitcode == _SERVER_IS_GONE and job.id not in self._started_again:
@@ -278,8 +291,8 @@ class InlineExecutor(Executor):
                 self._remove(child)
                 self._waiting.appendleft(job)
                 return
-            text = _how_it_died(child.process)
-            yield from self._end(child, Failed(job, crashed, text, None, seconds))
+            status, text = how_it_died(child.process.exitcode, child.killed_before)
+            yield from self._end(child, Failed(job, status, text, None, seconds))
 
     def _tell(self, child: _Child, *, ended: bool = False) -> Iterator[Event]:
         """Hand on what a job printed."""
@@ -360,15 +373,3 @@ def _end_server() -> None:
     if (pid := getattr(server, "_forkserver_pid", None)) is not None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-
-
-def _how_it_died(process: Any) -> str:
-    code = process.exitcode
-    if code is not None and code < 0:
-        names = {one.value: one.name for one in signal.Signals}
-        name = names.get(-code, f"signal {-code}")  # real-time signals have no name of their own
-        more = "; was the machine out of memory?" if name == "SIGKILL" else ""
-        return f"the process was ended by {name}{more}"
-    if code == worker.CANNOT_ANSWER:
-        return "the process could not send its result: did it close descriptors of the suite?"
-    return f"the process ended without a result (exit code {code})"
