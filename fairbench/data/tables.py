@@ -246,6 +246,8 @@ _OTHER_KINDS = {
     b"\x93NUMPY": "a NumPy array",
     b"SQLite format 3": "an SQLite database",
     b"ARROW1": "an Arrow file",
+    b"\xff\xfe": "text in UTF-16",  # as Excel saves "Unicode text"
+    b"\xfe\xff": "text in UTF-16",
 }
 """Kinds of other files, by their first bytes."""
 

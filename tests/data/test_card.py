@@ -285,6 +285,7 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str | bytes, str, str]] = {
         "'id' has 600 values in 600 rows: it looks like a name or an id",
     ),
     "zip": (b"PK\x03\x04 and more", CARD, "it looks like a zip archive or an Excel workbook"),
+    "utf-16": ("a,b\n1,2\n".encode("utf-16"), CARD, "it looks like text in UTF-16"),
     "one group": (people().assign(sex="f"), CARD, "only one group, 'f'"),
     "constant": (people().assign(town="a"), CARD, "'town' has the same value in every row, 'a'"),
     "one class": (people().assign(income="high"), CARD, "'income' has only one class"),
