@@ -130,6 +130,8 @@ def verify_command(
     references = list(board.references)
     records = select(row.units.values(), row.points, references)
     show_compared(compare_with(records, board, registry), "submitted, as its file says")
+    if row.label is not None:  # the table may show it in place of the hyperparameters
+        err.print(f"Its hyperparameters, labelled {row.label}: {row.info.params}", markup=False)
     wrong = row.contradictions()
     for line in wrong:
         err.print(f"Contradiction: {line}.", markup=False)

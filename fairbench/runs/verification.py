@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from fairbench.api import Point
 from fairbench.auditing.config import PRESETS, AuditPreset
-from fairbench.config import RunConfig
+from fairbench.config import NO_LABEL, RunConfig, check_label
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError, say_where, say_why
 from fairbench.leaderboard.board import Board
@@ -78,9 +78,35 @@ class SubmittedRow:
                     f"A point ({point.label}) is not of the audit of the {info.title}.",
                     "Measure it again with this version: fairbench audit --results DIR",
                 )
+        self._check_label()
         self._check_keys(board)
         self._check_completeness(board)
         self._allowed = AllowedDifferences(board, self.points)
+
+    @property
+    def label(self) -> str | None:
+        """What the submitter calls the hyperparameters; tables show it in their place."""
+        return next((unit.label for unit in self.units.values() if unit.label is not None), None)
+
+    def _check_label(self) -> None:
+        """Raise ConfigError where no run could have given the row its label.
+
+        Tables name rows by it: one in brackets could imitate another row.
+        """
+        labels = {unit.label for unit in self.units.values() if unit.label is not None}
+        if len(labels) > 1:
+            raise ConfigError(
+                "The models of the row have different labels.",
+                "Give the command of the run again with one --label, and submit the row again.",
+            )
+        if self.label is None:
+            return
+        try:
+            check_label(self.label)
+        except ValueError as error:
+            raise ConfigError(f"The label of the row cannot be used: {error}.") from None
+        if self.info.params == NO_LABEL:
+            raise ConfigError(f"The row has default hyperparameters, but the label {self.label!r}.")
 
     def _check_keys(self, board: Board) -> None:
         """Raise ConfigError where a record is not that of one point of one of its models.

@@ -68,6 +68,42 @@ def test_knobs_of_a_point_are_those_of_its_label(board: Board) -> None:
         SubmittedRow(changed(submission, forge), board)
 
 
+def labelled(submission: Submission, label: str | None, params: str) -> Submission:
+    """The submission with other hyperparameters, by name, and their label."""
+
+    def change(record: Record) -> Record:
+        if not isinstance(record, UnitRecord):
+            return record
+        return record.replace(label=label, params_label=params)
+
+    info = submission.info.model_copy(update={"params": params})
+    return changed(replace(submission, info=info), change)
+
+
+def test_a_label_is_one_that_a_run_could_have_given(board: Board) -> None:
+    """Tables name rows by it: ``latfr (tuned)`` would read as another method's row."""
+    row = SubmittedRow(labelled(submitted(board), "tuned", "bits=2"), board)
+    assert row.label == "tuned"
+    for label, params, says in (
+        ("latfr (tuned)", "bits=2", "label of the row cannot be used"),
+        ("default", "bits=2", "label of the row cannot be used"),
+        ("tuned", "default", "default hyperparameters, but the label 'tuned'"),
+    ):
+        with pytest.raises(ConfigError, match=re.escape(says)):
+            SubmittedRow(labelled(submitted(board), label, params), board)
+
+
+def test_a_row_has_one_label(board: Board) -> None:
+    names = iter(["tuned", "heavy"])
+
+    def change(record: Record) -> Record:
+        return record.replace(label=next(names, None)) if isinstance(record, UnitRecord) else record
+
+    submission = labelled(submitted(board, "latfr"), None, "width=2")
+    with pytest.raises(ConfigError, match="different labels"):
+        SubmittedRow(changed(submission, change), board)
+
+
 def units_of_split(submission: Submission, split: str) -> Iterator[UnitRecord]:
     for one in submission.records:
         if isinstance(one, UnitRecord) and one.split == split:
