@@ -9,9 +9,10 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from fairbench.cli.console import out
+from fairbench.cli.console import err, out
 from fairbench.cli.options import Results, StoreUrl, complete_datasets, complete_methods
 from fairbench.cli.plugins import load_plugins
+from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError, UnknownNameError, say_where, say_why
 from fairbench.files.paths import is_file_name
 from fairbench.leaderboard.against import compare_with
@@ -139,6 +140,12 @@ def _records(records: SelectedRecords, board: Board, row: LeaderboardRow) -> lis
         )
 
     curves = [curve for own in records.curves.values() for curve in own if is_of(curve)]
+    official = [curve for curve in curves if curve.split == OFFICIAL.name]
+    if board.info.folds and any(curve.missing for curve in official):
+        err.print(
+            "The official split is left out: points of it are missing. Ranks are of the folds."
+        )
+        curves = [curve for curve in curves if curve.split != OFFICIAL.name]
     references = {one.key: one for curve in curves if (one := records.reference(curve))}
     units = [
         unit.replace(artefact=None, encoder=None, run=None, traceback=None)

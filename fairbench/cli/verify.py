@@ -185,17 +185,19 @@ def _train_again(
     """Resume the run as if the drawn points had not been audited."""
     datasets = setup.load_datasets(config, registry)
     plan = make_plan(config, registry, datasets)
-    planned = {unit.key for unit in plan.units}
-    if set(row.units) != planned:
+    # A row over folds may lack the official split, of which nobody is ranked.
+    splits = {unit.split for unit in row.units.values()}
+    of_row = [unit for unit in plan.units if unit.record("").split in splits]
+    if set(row.units) != {unit.key for unit in of_row}:
         raise ConfigError(
             "The models of the submission are not all those that this version trains for the row.",
             "Use the versions of fairbench and of the plugin that it was made with.",
         )
-    row.check_described({unit.key: unit.record("") for unit in plan.units})
+    row.check_described({unit.key: unit.record("") for unit in of_row})
     keys = {point.key for point in drawn}
     store = Store.in_folder(config.results)
     store.merge([record for record in row.records if record.key not in keys])
-    plan = replace(plan, units=[unit for unit in plan.units if unit.key in row.units])
+    plan = replace(plan, units=of_row)
     device = resolve_device(config.device)
     run = TrainingRun(config, registry, plan, store, device, measure_again=False)
     jobs = run.jobs()

@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import sqlalchemy as sa
 
 from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.board_file import read_board, to_bytes
 from fairbench.leaderboard.select import read
 from fairbench.registry import load_registry
 from fairbench.runs.verified_figures import FIGURES
+from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, Record
 from fairbench.store.submission import write_submission
 from tests.conftest import Call, cli_environment, fairbench_in
@@ -354,3 +356,30 @@ def test_every_reference_is_of_a_method_that_is_there() -> None:
 
 def real(records: list[Record]) -> list[Record]:
     return change_units(records, lambda unit: unit.replace(data_source="real"))
+
+
+@pytest.mark.slow
+def test_an_official_split_that_failed_does_not_keep_a_row_from_being_submitted(
+    fairbench: Call, tmp_path: Path
+) -> None:
+    run = ("run", "--dataset", "toy-official", "--budget", "quick")
+    made = fairbench(*run, "--methods", "plain", "--splits", "2", "--results", "published")
+    assert made.returncode == 0, made.stderr
+    export = ("board", "export", "toy-official", "--version", "1", "--budget", "quick")
+    assert fairbench(*export, "--results", "published").returncode == 0
+    board = ("--against", "toy-official-1.board")
+    mine = fairbench("run", "--methods", "noisy", "--dataset", "toy-official", *board)
+    assert mine.returncode == 0, mine.stderr
+    store = Store.in_folder(tmp_path / "fairbench-results")
+    with store.engine.begin() as connection:
+        of_official = "unit IN (SELECT key FROM units WHERE split = 'official')"
+        failing = f"UPDATE points SET status = 'FAILED', error = 'why' WHERE {of_official}"
+        assert connection.execute(sa.text(failing)).rowcount
+    sent = fairbench("submit", "--method", "noisy", "--dataset", "toy-official", *board)
+    assert sent.returncode == 0, sent.stderr
+    assert "The official split is left out" in " ".join(sent.stderr.split())
+    file = "noisy-toy-official-1.submission.jsonl.gz"
+    units = [line for line in lines_of(tmp_path / file) if line.get("table") == "units"]
+    assert {line["split"] for line in units} == {"fold 1 of 2", "fold 2 of 2"}
+    verified = fairbench("verify", file, *board)
+    assert verified.returncode == 0, verified.stdout + verified.stderr
