@@ -348,6 +348,13 @@ def _unwrapped(value: Any, name: str) -> Any:
         raise DataError(f"{name} is None: give an array.")
     if _is_frame(value):
         return value.reset_index(drop=True)
+    if np.ma.is_masked(value):  # numpy would take what stands behind the mask for values
+        masked = np.argwhere(np.ma.getmaskarray(value))
+        where = ", ".join(str(place) for place in masked[0])
+        raise DataError(
+            f"{name}[{where}] is masked ({len(masked):,} such values): fill it in, or leave such "
+            "rows out of all arrays."
+        )
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         tensor = value.detach().cpu()
         try:

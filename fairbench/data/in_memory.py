@@ -128,6 +128,10 @@ def _labels(s: Any, rows: int) -> np.ndarray:
 
     if isinstance(s, pd.DataFrame):
         s = s.to_numpy()
+    if np.ma.is_masked(s):  # numpy would take what stands behind the mask for labels
+        masked = np.ma.getmaskarray(s)
+        s = np.ma.getdata(s).astype(object)
+        s[masked] = None
     if not isinstance(s, pd.Series):
         # Without dtype=object numpy turns a NaN among texts into the text 'nan'.
         array = np.asarray(s, dtype=object if isinstance(s, list | tuple) else None)

@@ -37,6 +37,8 @@ def read_frame(estimator: BaseEstimator, X: Any, *, fitting: bool, gaps: bool) -
 
     if hasattr(X, "to_pandas"):  # polars, Arrow
         X = X.to_pandas()
+    if np.ma.is_masked(X) and X.dtype.kind in "biuf":  # scikit-learn forgets the mask
+        X = X.astype(np.float64).filled(np.nan)
     if isinstance(X, pd.DataFrame):
         _check_names(X)
         X = _with_text_names(estimator, X, fitting=fitting)

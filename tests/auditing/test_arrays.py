@@ -353,6 +353,8 @@ BAD = {
         S,
         "row 8.*'inf'",
     ),
+    "masked": (np.ma.masked_greater(Z, 3.0), S, r"z\[\d+, \d\] is masked"),
+    "masked s": (Z, np.ma.masked_equal(S, S[2]), r"s\[\d+\] is masked"),
     "nan in a frame": (pd.DataFrame(NAN, columns=["a", "b"]), S, "row 18.*'b' has no value"),
 }
 
