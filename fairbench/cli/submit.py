@@ -87,7 +87,10 @@ def submit_command(
     size = write_submission(path, submission)
     points = format_count(row.points, "point")
     out.print(f"{path}: {points}, {size:,} bytes. Anyone can check it:", markup=False)
-    out.print(shlex.join(["fairbench", "verify", str(path), "--against", against]), markup=False)
+    words = ["fairbench", "verify", str(path), "--against", against]
+    if row.dataset not in registry.datasets:
+        words += ["--dataset", f"{row.dataset}.yaml"]  # its card
+    out.print(shlex.join(words), markup=False)
 
 
 def _row(

@@ -104,6 +104,12 @@ def verify_command(
         Path | None,
         typer.Option(help="Results folder to add the row to, marked as verified, if it passes."),
     ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(
+            "--dataset", metavar="CARD", help="Dataset card (.yaml) of a board of your own data."
+        ),
+    ] = None,
     device: TrainOn = None,
     workers: Workers = None,
     data_root: DataRoot = None,
@@ -141,11 +147,13 @@ def verify_command(
         if goes_on:
             err.print(f"Going on with the interrupted verification in {folder}.", markup=False)
         drawn = row.draw(points, draw)
+        config = row.config()
         again = _train_again(
             row,
             drawn,
-            row.config().model_copy(
+            config.model_copy(
                 update={
+                    "datasets": config.datasets if card is None else (str(card),),
                     "workers": workers,
                     "data_root": data_root,
                     "device": device or Device.AUTO,
@@ -184,6 +192,11 @@ def _train_again(
 ) -> TrainedAgain:
     """Resume the run as if the drawn points had not been audited."""
     datasets = setup.load_datasets(config, registry)
+    if (name := datasets[0].info.name) != row.info.dataset:
+        raise ConfigError(
+            f"The submission is for {row.info.dataset}, and --dataset is {name}.",
+            "Give the card that the board was made with.",
+        )
     plan = make_plan(config, registry, datasets)
     # A row over folds may lack the official split, of which nobody is ranked.
     splits = {unit.split for unit in row.units.values()}

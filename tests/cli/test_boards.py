@@ -383,3 +383,35 @@ def test_an_official_split_that_failed_does_not_keep_a_row_from_being_submitted(
     assert {line["split"] for line in units} == {"fold 1 of 2", "fold 2 of 2"}
     verified = fairbench("verify", file, *board)
     assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+@pytest.mark.slow
+def test_a_row_on_a_table_of_ones_own_is_verified_by_its_card(
+    fairbench: Call, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(18, 90, 1500), "pay": rng.normal(9, 2, 1500)})
+    frame["sex"] = np.where(frame["pay"] + rng.normal(0, 2, 1500) > 9, "f", "m")
+    frame["hired"] = np.where(frame["age"] > 50, "yes", "no")
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    card = "name: people\nfile: people.csv\nsensitive: sex\nlabels: {column: hired, positive: 'yes'}\n"
+    (tmp_path / "people.yaml").write_text(card)
+    (tmp_path / "others.yaml").write_text(card.replace("name: people", "name: others"))
+    run = ("run", "--dataset", "people.yaml", "--budget", "quick")
+    made = fairbench(*run, "--methods", "plain", "--splits", "2", "--results", "published")
+    assert made.returncode == 0, made.stderr
+    export = ("board", "export", "people", "--version", "1", "--budget", "quick")
+    assert fairbench(*export, "--results", "published").returncode == 0
+    board = ("--against", "people-1.board")
+    mine = fairbench("run", "--methods", "noisy", "--dataset", "people.yaml", *board)
+    assert mine.returncode == 0, mine.stderr
+    sent = fairbench("submit", "--method", "noisy", "--dataset", "people", *board)
+    assert sent.returncode == 0, sent.stderr
+    file = "noisy-people-1.submission.jsonl.gz"
+    said = " ".join(sent.stdout.split())
+    assert f"fairbench verify {file} --against people-1.board --dataset people.yaml" in said
+    wrong = fairbench("verify", file, *board, "--dataset", "others.yaml")
+    assert wrong.returncode == 2
+    assert "The submission is for people, and --dataset is others" in wrong.stderr
+    verified = fairbench("verify", file, *board, "--dataset", "people.yaml")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
