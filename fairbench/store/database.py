@@ -46,7 +46,6 @@ from fairbench.store.records import (
     to_row,
 )
 from fairbench.store.schema import RUNS, SCHEMA_VERSION, TABLE_OF, open_schema, set_pragmas
-from fairbench.store.secrets import redact_run
 from fairbench.store.status import Status
 from fairbench.store.transactions import Transactions
 from fairbench.store.urls import file_of
@@ -139,7 +138,7 @@ class Store:
 
     def add_run(self, run: RunRecord) -> None:
         """Remember a command that was given, without the passwords in it."""
-        insert = self.insert(RUNS).values(**to_row(redact_run(run))).on_conflict_do_nothing()
+        insert = self.insert(RUNS).values(**to_row(run.redacted)).on_conflict_do_nothing()
         with translate_database_errors(_CANNOT_WRITE):
             self.transactions.run(lambda connection: connection.execute(insert))
 
@@ -245,7 +244,7 @@ class Store:
 
     def runs(self) -> list[RunRecord]:
         """Return the commands that were given, by id; older stores may hold their passwords."""
-        return [redact_run(run) for run in self._select(RunRecord, sa.select(RUNS).order_by("id"))]
+        return [run.redacted for run in self._select(RunRecord, sa.select(RUNS).order_by("id"))]
 
     def statuses(self, kind: type[Record]) -> dict[str, Status]:
         """Return the status of every record of a kind by key."""

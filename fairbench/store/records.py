@@ -14,6 +14,7 @@ from typing import Annotated, Any, Self, TypeVar, get_type_hints
 import sqlalchemy as sa
 
 from fairbench.data.splits import OFFICIAL
+from fairbench.store.secrets import redact_command, redact_values
 from fairbench.store.status import Status
 
 Key = Annotated[str, sa.String(64), "key"]
@@ -68,6 +69,12 @@ class RunRecord:
     command: Text
     config: Annotated[Mapping[str, Any], sa.JSON]
     versions: Annotated[Mapping[str, str], sa.JSON]
+
+    @property
+    def redacted(self) -> RunRecord:
+        """The same without the passwords of URLs in it."""
+        command, config = redact_command(self.command), redact_values(self.config)
+        return dataclasses.replace(self, command=command, config=config)
 
 
 @dataclass(frozen=True)

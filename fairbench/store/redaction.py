@@ -8,7 +8,7 @@ from fairbench.store.database import Store
 from fairbench.store.problems import translate_database_errors
 from fairbench.store.records import TABLES, RunRecord, from_row, to_row
 from fairbench.store.schema import RUNS, TABLE_OF
-from fairbench.store.secrets import redact_run, redact_text
+from fairbench.store.secrets import redact_text
 
 _TEXTS = ("error", "traceback")
 
@@ -23,7 +23,7 @@ def redact_store(store: Store) -> int:
         with store.engine.begin() as connection:
             for row in connection.execute(sa.select(RUNS)).mappings().all():
                 run = from_row(RunRecord, dict(row))
-                if (redacted := redact_run(run)) != run:
+                if (redacted := run.redacted) != run:
                     mine = RUNS.update().where(RUNS.c.id == run.id)
                     connection.execute(mine.values(**to_row(redacted)))
                     changed += 1

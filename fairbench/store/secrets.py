@@ -7,13 +7,10 @@ an URL that cannot be parsed has a password too.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-from fairbench.store.records import RunRecord
 
 HIDDEN = "***"
 """What stands for a password."""
@@ -111,9 +108,3 @@ def _hide(option: re.Match[str]) -> str:
 
 def _hide_on_web(option: re.Match[str]) -> str:
     return f"{option[1]}={HIDDEN}" if _SECRET.search(option[1]) else option[0]
-
-
-def redact_run(run: RunRecord) -> RunRecord:
-    """Return a command without the passwords of URLs in it."""
-    command, config = redact_command(run.command), redact_values(run.config)
-    return dataclasses.replace(run, command=command, config=config)

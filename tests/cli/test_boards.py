@@ -394,7 +394,9 @@ def test_a_row_on_a_table_of_ones_own_is_verified_by_its_card(
     frame["sex"] = np.where(frame["pay"] + rng.normal(0, 2, 1500) > 9, "f", "m")
     frame["hired"] = np.where(frame["age"] > 50, "yes", "no")
     frame.to_csv(tmp_path / "people.csv", index=False)
-    card = "name: people\nfile: people.csv\nsensitive: sex\nlabels: {column: hired, positive: 'yes'}\n"
+    card = (
+        "name: people\nfile: people.csv\nsensitive: sex\nlabels: {column: hired, positive: 'yes'}\n"
+    )
     (tmp_path / "people.yaml").write_text(card)
     (tmp_path / "others.yaml").write_text(card.replace("name: people", "name: others"))
     run = ("run", "--dataset", "people.yaml", "--budget", "quick")
