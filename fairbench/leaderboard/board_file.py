@@ -244,22 +244,15 @@ def _rows(content: bytes) -> list[dict[str, Any]]:
             raise ValueError(f"{field.name} has the type {field.type}, which no board has")
     # A text that stands in many rows is stored once, and so unpacked: a few bytes may be gigabytes.
     table = pq.ParquetFile(io.BytesIO(content), read_dictionary=texts).read()
-    columns: list[list[Any]] = []
     length = 0
-    for column in table.columns:
-        values: list[Any] = []
-        for part in column.chunks:
-            if pa.types.is_dictionary(part.type):
-                lengths = pc.take(pc.binary_length(part.dictionary), part.indices)
-                length += pc.sum(lengths).as_py() or 0
-                known = part.dictionary.to_pylist()
-                values += [None if k is None else known[k] for k in part.indices.to_pylist()]
-            else:
-                values += part.to_pylist()
-        columns.append(values)
+    for name in texts:
+        for part in table[name].chunks:
+            lengths = pc.take(pc.binary_length(part.dictionary), part.indices)
+            length += pc.sum(lengths).as_py() or 0
     if length > MAX_BYTES:
         raise ValueError(f"a table unpacks to more than {MAX_BYTES:,} bytes")
-    return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+    rows: list[dict[str, Any]] = table.cast(file.schema_arrow).to_pylist()
+    return rows
 
 
 def _is_plain(kind: Any) -> bool:
