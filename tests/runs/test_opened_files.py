@@ -175,6 +175,7 @@ def shared(folder: Path) -> Any:
     memory.unlink()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="as Linux has these")
 @pytest.mark.parametrize("way", list(WAYS))
 def test_so_is_what_is_left_without_opening_a_file(

@@ -40,7 +40,13 @@ class AsItStands:
         return traced
 
 
-@pytest.mark.parametrize("name", NEURAL)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("sofair", "latfr") else pytest.mark.thorough)
+        for name in NEURAL
+    ],
+)
 def test_every_neural_method_trains_alike_as_traced(name: str, prepared: Prepared) -> None:
     rows, groups = rows_of(prepared), len(prepared.info.groups)
     kept: list[list[Losses]] = []

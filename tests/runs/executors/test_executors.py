@@ -124,7 +124,10 @@ class ExecutorTestCase:
 
     @pytest.mark.parametrize(
         "what",
-        ["pool-fork-return", "pool-spawn-return", "pool-forkserver-return", "pool-fork-sleep"],
+        [
+            *("pool-fork-return", "pool-spawn-return", "pool-forkserver-return"),
+            pytest.param("pool-fork-sleep", marks=pytest.mark.thorough),
+        ],
     )
     def test_a_job_may_use_multiprocessing_and_its_pool_ends_with_it(
         self, tmp_path: Path, what: str
