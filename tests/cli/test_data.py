@@ -17,6 +17,8 @@ from fairbench.cli import app as cli
 from tests.conftest import TOY, Call
 from tests.data.test_card import CARD, people
 
+pytestmark = pytest.mark.thorough
+
 NEW = ("data", "new", "people.csv", "--sensitive", "sex", "--label", "income:high")
 
 

@@ -10,6 +10,8 @@ import pytest
 from fairbench.store.database import Store
 from tests.conftest import Call
 
+pytestmark = pytest.mark.thorough
+
 RUN = ("run", "--dataset", "toy", "--budget", "quick", "--results", "out")
 
 

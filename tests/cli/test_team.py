@@ -19,6 +19,8 @@ from fairbench.data.prepared import Prepared
 from tests.conftest import make_table
 from tests.support.stored_models import REGISTRY, store_model
 
+pytestmark = pytest.mark.thorough
+
 Here = Callable[..., tuple[int, str, str]]
 
 PAGE = Path(__file__).parents[2] / "docs" / "team.md"

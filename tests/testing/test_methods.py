@@ -30,6 +30,8 @@ from tests.support import wrong_encoders as encoders
 from tests.support import wrong_fits as fits
 from tests.support.right_method import Released, Right
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 METHODS = load_registry().methods.classes
 NEURAL = [name for name, cls in METHODS.items() if issubclass(cls, NeuralMethod)]

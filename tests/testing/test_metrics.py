@@ -15,6 +15,8 @@ from fairbench.registry import load_registry
 from fairbench.testing import check_metric
 from fairbench.testing.metric_promises import MetricTrial
 
+pytestmark = pytest.mark.thorough
+
 METRICS = load_registry().metrics.classes
 
 

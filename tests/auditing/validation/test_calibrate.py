@@ -24,6 +24,8 @@ from fairbench.errors import ConfigError
 from fairbench.stats.scores import log_loss
 from tests.conftest import Call
 
+pytestmark = pytest.mark.thorough
+
 LIGHT = AuditConfig(mlps=2, strict_epochs=6, trees=60)
 
 

@@ -26,6 +26,8 @@ from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.store.status import Status
 from tests.support.jobs import Unimportable, Work, assert_none_lives, runs
 
+pytestmark = pytest.mark.thorough
+
 
 class ExecutorTestCase:
     """Subclass it and give ``make``."""
