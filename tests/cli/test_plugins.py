@@ -28,6 +28,8 @@ from fairbench.training import NeuralMethod
 from tests.conftest import TOY
 from tests.testing.test_methods import WRONG
 
+pytestmark = pytest.mark.thorough
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "third_party_plugin"

@@ -40,6 +40,8 @@ from tests.support.docs_blocks import (
     outside_fences,
 )
 
+pytestmark = pytest.mark.thorough
+
 NOT_RUN: Mapping[str, str] = {
     r": fairbench explain ": "needs a trained SoFaiR; the slow test of the tutorial executes it",
     r"^audit\.md: python": "tests/auditing/test_arrays.py executes it",
