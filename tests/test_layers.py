@@ -1,6 +1,7 @@
 """The house: which folder may import which. Imports point down, never up and never sideways."""
 
 import ast
+import functools
 import subprocess
 import sys
 from collections import defaultdict
@@ -44,7 +45,8 @@ def modules() -> dict[str, Path]:
     return found
 
 
-def imports_of(path: Path) -> set[str]:
+@functools.cache
+def imports_of(path: Path) -> frozenset[str]:
     """Dotted names that a file imports anywhere: functions and TYPE_CHECKING blocks count."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -54,7 +56,7 @@ def imports_of(path: Path) -> set[str]:
             assert node.level == 0, f"{path}: relative imports hide what is imported"
             assert node.module is not None
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 def imported_modules(path: Path, known: dict[str, Path]) -> set[str]:

@@ -38,6 +38,7 @@ def spread(drawn: list[Floats]) -> Floats:
     return np.hstack([np.mean(drawn, axis=0), np.std(drawn, axis=0)]).astype(np.float32)
 
 
+@pytest.mark.thorough
 def test_averaging_many_draws_reveals_what_one_hides(prepared: Prepared) -> None:
     drawn = draws(prepared, 256, np.random.default_rng(0))
     queries = {

@@ -83,7 +83,7 @@ def test_rows_held_out_choose_an_epoch_and_teach_nothing() -> None:
     assert np.abs(read).max() < 5  # x is below 1.8
 
 
-@pytest.mark.parametrize("draws", [1, 2])
+@pytest.mark.parametrize("draws", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_what_is_read_off_is_x_as_far_as_z_tells_it(draws: int) -> None:
     x = X[Role.AUDITOR_TRAIN]
     z = np.vstack([x + 0.01 * draw for draw in range(draws)])

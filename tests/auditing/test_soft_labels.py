@@ -91,6 +91,7 @@ def test_an_estimate_finds_a_parity_of_columns(columns: int) -> None:
     assert p[np.arange(2000), s[4000:]].mean() > 0.95
 
 
+@pytest.mark.thorough
 def test_on_a_small_table_they_are_better_than_trees_alone() -> None:
     """Trees and MLPs of five folds together: most of what one tree model lacks is variance."""
     rng = np.random.default_rng(3)

@@ -334,6 +334,7 @@ def test_a_submission_is_refused_before_anything_is_trained(
         assert says in " ".join(refused.stderr.split())
 
 
+@pytest.mark.thorough
 def test_a_board_is_cited(fairbench_here: Call, tmp_path: Path) -> None:
     cited = fairbench_here("cite", small_board(tmp_path))
     assert cited.returncode == 0

@@ -31,9 +31,14 @@ def content(folder: Path) -> dict[Path, bytes]:
     "words",
     [
         ("leaderboard",),
-        ("status",),
-        ("recommend", "--max-leakage", "0.3"),
-        ("results", "export", "copy.jsonl"),
+        *(
+            pytest.param(words, marks=pytest.mark.thorough)
+            for words in (
+                ("status",),
+                ("recommend", "--max-leakage", "0.3"),
+                ("results", "export", "copy.jsonl"),
+            )
+        ),
     ],
 )
 def test_results_are_read_where_they_cannot_be_written(

@@ -454,6 +454,7 @@ def test_options_that_cannot_be_followed_are_refused(fairbench_here: Call) -> No
     assert "names no format" in nothing.stderr
 
 
+@pytest.mark.thorough
 def test_commands_that_are_printed_can_be_pasted(fairbench_here: Call, tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/s.sqlite"
     words = ("--dataset", "toy", "--budget", "quick", "--results", "my results", "--store", store)

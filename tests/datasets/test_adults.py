@@ -49,6 +49,7 @@ def test_question_marks_stay_as_a_category(adults_root: Path) -> None:
     assert "?" in workclass.categories
 
 
+@pytest.mark.thorough
 def test_without_files_or_network_the_twin_stands_in(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -277,6 +277,7 @@ def test_the_real_filters_drop_what_the_module_says() -> None:
     assert labels == ["1"] * 868
 
 
+@pytest.mark.thorough
 def test_the_real_split_is_the_same_in_every_process() -> None:
     root = root_with(CompasSexRace)
     here = load_dataset(CompasSexRace, root=root).fingerprint

@@ -145,6 +145,7 @@ def test_the_real_file_has_the_published_counts(dataset: type[Dataset]) -> None:
     check_prepared(data)
 
 
+@pytest.mark.thorough
 def test_the_real_split_is_the_same_in_every_process() -> None:
     root = root_with(GermanSexAge)
     here = load_dataset(GermanSexAge, root=root).fingerprint

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+import tables
 from board_rows import read_rows
-from tables import rewrite
 from tests.support.verdicts import a_verdict
 from verdict import describe_verdict, format_verdict, read_verdicts
 
@@ -30,12 +30,13 @@ def test_rows_are_in_the_order_of_their_mean_ranks() -> None:
 
 
 @pytest.mark.parametrize("between", ["\n", "\n\n", "\nold\n"])
-def test_it_is_written_where_a_page_has_a_place_for_it(between: str) -> None:
+def test_it_is_written_where_a_page_has_a_place_for_it(
+    between: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(tables.WRITERS, "verdict", lambda: "SoFaiR wins.")
     page = f"Before.\n\n<!-- verdict -->{between}<!-- end of verdict -->\n\nAfter.\n"
-    assert rewrite(page).split(format_verdict()) == [
-        "Before.\n\n<!-- verdict -->\n\n",
-        "\n\n<!-- end of verdict -->\n\nAfter.\n",
-    ]
+    between = "<!-- verdict -->\n\nSoFaiR wins.\n\n<!-- end of verdict -->"
+    assert tables.rewrite(page) == f"Before.\n\n{between}\n\nAfter.\n"
 
 
 def test_all_rows_with_the_least_p_value_are_named() -> None:

@@ -163,7 +163,7 @@ def test_conditional_quantiles_are_of_few_rows_too(rows: int) -> None:
     info = DatasetInfo(
         "few", tuple(Feature(n, n) for n in "xyz"), ("a", "b"), Architecture((8,), 2)
     )
-    method = ConditionalQuantile()
+    method = ConditionalQuantile(ConditionalQuantile.Params(trees=10))
     (fitted,) = method.fit(TrainingRows(x, s, info), [Unit(0, None)], FitContext(1))
     assert isinstance(fitted, Representation)
     z = fitted.encode(x, s=s, generator=np.random.default_rng(0))

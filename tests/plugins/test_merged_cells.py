@@ -125,6 +125,7 @@ def test_people_alike_in_all_groups_share_a_code_only_where_codes_cost() -> None
     assert len(np.unique(search(sums, np.array([1.0]), 4, 1.0)[0])) == 1
 
 
+@pytest.mark.thorough
 def test_shares_of_groups_are_of_trees_that_have_not_seen_the_row() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(600, 3)).astype(np.float32)

@@ -79,6 +79,7 @@ def test_the_excess_is_the_distance_from_the_scaled_hull() -> None:
     np.testing.assert_allclose(excess_over_hull(subsets), expected, atol=1e-12)
 
 
+@pytest.mark.thorough
 def test_a_column_and_its_copy_go_together() -> None:
     """Dropping one of two copies loses no leakage: greed sees nothing to gain, subsets do."""
     x, s = shifted()

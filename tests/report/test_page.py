@@ -61,6 +61,7 @@ def test_no_other_script_or_style_runs_and_nothing_is_fetched(browser: Any, targ
     tab.close()
 
 
+@pytest.mark.thorough
 def test_a_click_or_a_key_sorts_and_sorts_back(browser: Any, target: Path) -> None:
     tab, _ = opened(browser, target)
     before = column(tab, "AUFDC")
@@ -80,6 +81,7 @@ def test_a_click_or_a_key_sorts_and_sorts_back(browser: Any, target: Path) -> No
     tab.close()
 
 
+@pytest.mark.thorough
 def test_the_first_click_on_a_heading_puts_the_best_row_on_top(browser: Any, target: Path) -> None:
     tab, _ = opened(browser, target)
     head = "A_y at I<10%"
@@ -91,6 +93,7 @@ def test_the_first_click_on_a_heading_puts_the_best_row_on_top(browser: Any, tar
     tab.close()
 
 
+@pytest.mark.thorough
 def test_the_filter_hides_rows_and_curves(browser: Any, target: Path) -> None:
     tab, complaints = opened(browser, target)
     legend = tab.locator(".chart").first.locator(".legendtext")
@@ -158,6 +161,7 @@ def test_a_method_has_a_view_of_its_own_and_another_beside_it(browser: Any, targ
     tab.close()
 
 
+@pytest.mark.thorough
 def test_a_row_lights_up_its_curve(browser: Any, target: Path) -> None:
     tab, _ = opened(browser, target)
     tab.locator("tr[data-name=sofair] a.name").first.focus()
@@ -230,6 +234,7 @@ def test_own_rows_are_in_colour_before_the_others(browser: Any, tmp_path: Path) 
     tab.close()
 
 
+@pytest.mark.thorough
 def test_hovering_tells_the_point(browser: Any, target: Path) -> None:
     tab, _ = opened(browser, target)
     tab.locator(".choose summary").click()
@@ -246,6 +251,7 @@ def test_hovering_tells_the_point(browser: Any, target: Path) -> None:
     tab.close()
 
 
+@pytest.mark.thorough
 def test_a_phone_in_the_dark_has_nothing_off_its_screen(browser: Any, target: Path) -> None:
     tab, complaints = opened(browser, target, viewport=PHONE, color_scheme="dark")
     assert tab.evaluate("document.documentElement.scrollWidth") <= 390

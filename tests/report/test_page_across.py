@@ -3,8 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from fairbench.leaderboard.across import compare_across
 from fairbench.registry import load_registry
 from fairbench.report.gather import gather
@@ -27,9 +25,9 @@ def test_the_page_has_a_verdict_where_tables_are_replicated(tmp_path: Path) -> N
     assert html.index('id="dataset-0"') < html.index('id="across"')  # boards come first
 
 
-@pytest.mark.parametrize("column", ["wins", "P(better)", "mean rank"])
-def test_its_columns_are_headed(tmp_path: Path, column: str) -> None:
+def test_its_columns_are_headed(tmp_path: Path) -> None:
     registry = load_registry()
     verdicts, _ = compare_across(ten_tables(), TEN, registry)
     html = page(replace(gather(stored(tmp_path), registry), verdicts=tuple(verdicts)))
-    assert f">{column}</button>" in html
+    for column in ("wins", "P(better)", "mean rank"):
+        assert f">{column}</button>" in html

@@ -181,6 +181,7 @@ def test_a_link_to_the_glossary_opens_it_and_changes_nothing_else(tab: Any) -> N
     assert "latfr" not in names(tab, ".ranking li")
 
 
+@pytest.mark.thorough
 def test_an_address_of_the_glossary_opens_it_in_a_new_tab(browser: Any, target: Path) -> None:
     tab, complaints = opened(browser, target, at="#glossary", drawn=False)
     tab.wait_for_selector("#glossary dl", state="visible")
@@ -244,6 +245,7 @@ def test_a_desk_shows_plot_table_and_charts_in_a_short_page(tab: Any) -> None:
     check_it_fits(tab, DESK)
 
 
+@pytest.mark.thorough
 def test_a_phone_shows_plot_table_and_charts_in_a_short_page(browser: Any, target: Path) -> None:
     tab, complaints = opened(browser, target, viewport=PHONE)
     check_it_fits(tab, PHONE)
@@ -271,6 +273,7 @@ def test_paper_has_everything_on_white_without_controls(tab: Any) -> None:
     tab.emulate_media(media="screen", color_scheme="light")
 
 
+@pytest.mark.thorough
 def test_nothing_is_wider_than_a_sheet_of_paper(browser: Any, tmp_path: Path) -> None:
     report = gather(stored(tmp_path), load_registry())
     command = "fairbench run --methods sofair,latfr --dataset adults --budget quick"
@@ -354,6 +357,7 @@ def test_an_address_opens_another_board_than_the_first(browser: Any, tmp_path: P
     tab.close()
 
 
+@pytest.mark.thorough
 def test_no_view_hides_below_a_bar_of_two_lines(browser: Any, tmp_path: Path) -> None:
     def long_names(records: list[Record]) -> list[Record]:
         units = [one for one in another_board(records) if isinstance(one, UnitRecord)]
@@ -429,6 +433,7 @@ def test_charts_have_the_curves_of_the_rows_that_are_seen(published: Any) -> Non
     assert len(legend(published)) == 1  # the line of x for some
 
 
+@pytest.mark.thorough
 def test_a_method_of_several_rows_is_found_by_its_name_alone(published: Any) -> None:
     go(published, "#adults-gender/sofair")
     assert published.locator(".card:visible h4").inner_text().startswith("sofair (default)")
@@ -440,6 +445,7 @@ def test_a_method_of_several_rows_is_found_by_its_name_alone(published: Any) -> 
     assert legend(published) == at_first
 
 
+@pytest.mark.thorough
 def test_a_method_of_one_track_leaves_the_colours_of_the_other(published: Any) -> None:
     go(published, "#adults-gender/kept-cells")
     chart = published.locator('.panel[data-track="aware"] .chart').first
@@ -459,6 +465,7 @@ def test_a_track_leaves_rows_of_no_other(published: Any) -> None:
     assert published.locator(".no-track:visible").count() == 1
 
 
+@pytest.mark.thorough
 def test_words_in_place_of_a_mark_stay_in_their_row_on_a_phone(published: Any) -> None:
     published.set_viewport_size({"width": 360, "height": 800})
     go(published, "#adults-gender?track=aware")

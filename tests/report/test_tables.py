@@ -137,6 +137,7 @@ def test_page_figure_and_tables_say_what_intervals_account_for(
     assert f"% 95% intervals are {over}" in printed(tmp_path, "latex")
 
 
+@pytest.mark.thorough
 def test_rows_without_ranks_have_a_heading_without_marks_of_another_format(tmp_path: Path) -> None:
     stored(tmp_path, five_folds)
     assert "| *not replicated*" in printed(tmp_path, "markdown")

@@ -63,6 +63,7 @@ def test_points_of_the_same_forged_figures_are_drawn_as_a_single_one_is(
         assert row.draw(3, seed)[0].key in forged
 
 
+@pytest.mark.thorough
 def test_the_second_point_is_any_of_those_that_areas_are_made_of(folded: Board) -> None:
     """So nobody can tell which one it will be: in every split two of four are on the hull."""
     places = cycle([(0.05, 2.0), (0.01, 5.0), (0.3, 5.5), (0.31, 6.0)])

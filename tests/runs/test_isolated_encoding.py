@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import re
 import time
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ from fairbench.api.method import Method, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
+from fairbench.runs import isolated_encoding
 from fairbench.runs.encoding import RowsToEncode
 from fairbench.runs.isolated_encoding import EncodedAlone, EncodedRows, encode_alone
 from fairbench.runs.plan import make_budget, units_of
@@ -314,6 +316,17 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
     return encode_alone(planned, unit, unit.points[-1].label, results, since=began)
 
 
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is tested is which rows are encoded together: no process needs seconds to start."""
+
+    def call_here(_: Any, content: bytes, *others: Any) -> Any:
+        call, arguments = pickle.loads(content)
+        return call(*arguments)
+
+    monkeypatch.setattr(isolated_encoding, "call_in_own_process", call_here)
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "name", ["sofair", *(pytest.param(n, marks=pytest.mark.slow) for n in SLOWER)]
@@ -366,9 +379,8 @@ def test_what_was_put_into_a_file_is_found(
     assert re.search(says, str(alone.why))
 
 
-@pytest.mark.parametrize(
-    "method", [FairInLargeCalls, pytest.param(NoisyInLargeCalls, marks=pytest.mark.thorough)]
-)
+@pytest.mark.usefixtures("in_this_process")
+@pytest.mark.parametrize("method", [FairInLargeCalls, NoisyInLargeCalls])
 def test_codes_that_depend_on_how_many_rows_are_encoded_are_found(
     method: type[Method], prepared: Prepared, tmp_path: Path
 ) -> None:
@@ -377,12 +389,13 @@ def test_codes_that_depend_on_how_many_rows_are_encoded_are_found(
     assert alone.differing > 0.05
 
 
-@pytest.mark.thorough
+@pytest.mark.usefixtures("in_this_process")
 def test_so_is_one_that_gives_away_single_rows_alone(prepared: Prepared, tmp_path: Path) -> None:
     """Only two of all rows are encoded by themselves."""
     assert not encoded_alone(FairBesideOthers, prepared, tmp_path).agrees
 
 
+@pytest.mark.usefixtures("in_this_process")
 def test_codes_that_depend_on_other_rows_are_found_in_noise(
     prepared: Prepared, tmp_path: Path
 ) -> None:
@@ -391,7 +404,7 @@ def test_codes_that_depend_on_other_rows_are_found_in_noise(
     assert alone.differing > 0.5
 
 
-@pytest.mark.thorough
+@pytest.mark.usefixtures("in_this_process")
 @pytest.mark.parametrize("method", [UnevenDraws, RareDraws])
 def test_honest_noise_of_other_kinds_agrees(
     method: type[Method], prepared: Prepared, tmp_path: Path
@@ -400,7 +413,7 @@ def test_honest_noise_of_other_kinds_agrees(
     assert encoded_alone(method, prepared, tmp_path).agrees
 
 
-@pytest.mark.thorough
+@pytest.mark.usefixtures("in_this_process")
 def test_an_encoder_that_cannot_be_restored_does_not_agree(
     prepared: Prepared, tmp_path: Path
 ) -> None:

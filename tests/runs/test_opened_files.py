@@ -133,7 +133,10 @@ def since(folder: Path) -> float:
     return began
 
 
-@pytest.mark.parametrize("way", ["the encoder itself", "an older file", "a module"])
+@pytest.mark.parametrize(
+    "way",
+    ["the encoder itself", pytest.param("an older file", marks=pytest.mark.thorough), "a module"],
+)
 def test_what_was_there_before_may_be_read(way: str, folder: Path, since: float) -> None:
     call_in_own_process(guarded, way, folder, since)
 
@@ -142,8 +145,11 @@ def test_what_was_there_before_may_be_read(way: str, folder: Path, since: float)
 @pytest.mark.parametrize(
     "way",
     [
-        *("its name", "the root of its process", "compiled modules", "a folder"),
-        *("writing", "a link", "a socket"),
+        *("its name", "compiled modules", "writing"),
+        *(
+            pytest.param(way, marks=pytest.mark.thorough)
+            for way in ("the root of its process", "a folder", "a link", "a socket")
+        ),
     ],
 )
 def test_what_the_training_left_is_refused(way: str, folder: Path, since: float) -> None:
@@ -151,6 +157,7 @@ def test_what_the_training_left_is_refused(way: str, folder: Path, since: float)
         call_in_own_process(guarded, way, folder, since)
 
 
+@pytest.mark.thorough
 def test_so_is_what_a_module_reads_while_it_is_imported(
     folder: Path, since: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

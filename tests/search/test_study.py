@@ -285,6 +285,7 @@ def test_a_trial_that_cannot_be_trained_again_says_so_and_blames_no_other_run(
     assert same(bench.search().trials) == same(whole.trials)
 
 
+@pytest.mark.thorough
 def test_two_searches_at_once_share_the_work_and_find_the_same(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,6 +358,7 @@ def test_bad_requests_are_told(
         bench.prepare(**given)
 
 
+@pytest.mark.thorough
 def test_optuna_says_nothing(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -53,7 +53,9 @@ def gaussian(shift: float) -> tuple[Draw, float]:
     return draw, integrate.quad(integrand, -8, 8 + shift)[0]
 
 
-@pytest.mark.parametrize("shift", [0.5, 1.5, 3.0])
+@pytest.mark.parametrize(
+    "shift", [1.5, *(pytest.param(s, marks=pytest.mark.thorough) for s in (0.5, 3.0))]
+)
 def test_the_gaussian_channel(shift: float) -> None:
     draw, truth = gaussian(shift)
     found = run(draw)
@@ -98,7 +100,7 @@ def test_the_lowest_bit_of_a_code_is_read_from_bit_planes() -> None:
     assert found.chosen.test_information == pytest.approx(XOR, abs=0.03)
 
 
-@pytest.mark.parametrize("classes", [2, 6])
+@pytest.mark.parametrize("classes", [2, pytest.param(6, marks=pytest.mark.thorough)])
 def test_independence_reads_zero(classes: int) -> None:
     found = run(lambda rng, n: (rng.normal(size=(n, 4)), rng.integers(0, classes, n)), classes)
     assert abs(found.chosen.test_information) < 0.02

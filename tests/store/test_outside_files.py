@@ -115,7 +115,10 @@ except ConfigError as error:
 """Prints by how many kB reading an export raised the peak of memory, and why it was refused."""
 
 
-@pytest.mark.parametrize("name", BOMBS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.thorough if i else ()) for i, n in enumerate(BOMBS)],
+)
 def test_a_gzip_bomb_ends_in_little_memory(name: str, tmp_path: Path) -> None:
     """In a process of its own, which has no memory of other tests to use again."""
     bomb = endless(tmp_path / "bomb.jsonl.gz", *BOMBS[name], count=600)

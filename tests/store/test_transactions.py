@@ -147,6 +147,7 @@ def test_a_transaction_that_gave_way_to_another_is_tried_again(postgres: str) ->
     assert len({unit.label for unit in store.records(UnitRecord)}) == 1
 
 
+@pytest.mark.thorough
 def test_but_not_for_ever() -> None:
     with postgres_server() as server:
         store = Store.open_or_create(server.url)

@@ -149,7 +149,7 @@ class Shared(Toy):
         )
 
 
-@pytest.mark.parametrize("good", [Toy, Talkative])
+@pytest.mark.parametrize("good", [Toy, pytest.param(Talkative, marks=pytest.mark.thorough)])
 def test_a_good_dataset_passes(good: type[Dataset]) -> None:
     assert check_dataset(good).info.name == "toy-checked"
 
@@ -178,6 +178,7 @@ def test_a_broken_promise_is_named(broken: type[Dataset], says: str) -> None:
         check_dataset(broken)
 
 
+@pytest.mark.thorough
 def test_a_dataset_that_no_other_process_can_load_is_told() -> None:
     class Local(Toy):
         pass

@@ -90,6 +90,7 @@ def test_what_continues_is_bitwise_what_was_never_cut(path: Path, cuts: list[int
     assert len(notes) < STEPS // 50 + 2  # it did not start again
 
 
+@pytest.mark.thorough
 def test_a_model_that_diverged_stays_masked(path: Path) -> None:
     whole, reasons, _ = fit(break_one=True)
     cut_off(path, 100, break_one=True)
@@ -119,6 +120,7 @@ def test_a_damaged_checkpoint_is_told_and_ignored(
     assert checkpoints.review([path]) == []
 
 
+@pytest.mark.thorough
 def test_what_a_plugin_saved_itself_is_left_to_it(path: Path) -> None:
     """Of ``FitContext.checkpoint`` any content may be made: it is no damage."""
     with path.open("wb") as file:

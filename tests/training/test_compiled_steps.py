@@ -68,6 +68,7 @@ def test_every_neural_method_trains_alike_as_traced(name: str, prepared: Prepare
         torch.testing.assert_close(traced[at], buffer, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not compiler.compiler_is_there(), reason="there is no C++ compiler")
 def test_compiled_steps_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     class Noisy(Auto):

@@ -123,6 +123,7 @@ def test_where_nothing_can_be_written_no_header_is_compiled(
     assert compiler.header_is_compiled()
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not compiler.compiler_is_there(), reason="there is no C++ compiler")
 def test_a_process_of_its_own_compiles_the_header(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path

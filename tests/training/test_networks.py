@@ -89,6 +89,7 @@ class OfImages(StackedModel):
         return x
 
 
+@pytest.mark.thorough
 def test_codes_of_images_are_exact_and_their_reconstructions_nearly(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

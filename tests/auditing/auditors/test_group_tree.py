@@ -112,6 +112,7 @@ def test_more_groups_do_not_hide_what_z_tells_of_two() -> None:
     assert found[10] > found[2] - 0.02
 
 
+@pytest.mark.thorough
 def test_the_trees_that_describe_data_read_many_groups_too() -> None:
     """What ``data describe`` prints of X, by boosted trees alone."""
     (z, s), (new, labels) = crossed(6000, 0), crossed(6000, 1)

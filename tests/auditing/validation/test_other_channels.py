@@ -132,7 +132,16 @@ def check(channel: Channel, rows: int, times: float) -> None:
     assert audited.low <= audited.truth, (audited.low, audited.truth)
 
 
-@pytest.mark.parametrize("name", ["shares-97-3", "denormal", "mirrored", "nothing-12"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "shares-97-3",
+        *(
+            pytest.param(n, marks=pytest.mark.thorough)
+            for n in ("denormal", "mirrored", "nothing-12")
+        ),
+    ],
+)
 def test_a_quarter_of_the_rows_is_read_at_twice_the_tolerance(name: str) -> None:
     check(CHANNELS[name], 2500, 2)
 

@@ -163,6 +163,7 @@ def _prior(rows: MemberRows) -> npt.NDArray[np.float32]:
     return np.tile(rows.prior.astype(np.float32), (len(rows.held.labels), 1))
 
 
+@pytest.mark.thorough
 def test_an_audit_of_arrays_searches_widely_and_a_quick_one_does_not() -> None:
     rng = np.random.default_rng(0)
     z, bit = ratio(rng)
@@ -182,7 +183,7 @@ def test_a_reader_is_told_what_each_view_shows() -> None:
     assert set(WIDE) < set(RULES)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e38])
+@pytest.mark.parametrize("scale", [pytest.param(1e-300, marks=pytest.mark.thorough), 1e38])
 def test_no_scale_is_too_small_or_too_large(scale: float) -> None:
     rng = np.random.default_rng(0)
     z = scale * rng.normal(size=(300, 3))

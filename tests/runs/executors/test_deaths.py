@@ -48,6 +48,7 @@ def test_where_nothing_is_counted_it_is_asked(counters: Path, content: str | Non
     assert "was the machine out of memory?" in text
 
 
+@pytest.mark.thorough
 def test_a_job_that_the_kernel_kills_for_memory_ends_as_one_that_ran_out_of_it(
     counters: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

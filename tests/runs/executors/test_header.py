@@ -66,6 +66,7 @@ def run_a_job(executor: InlineExecutor) -> None:
     assert [e.result for e in executor.events() if isinstance(e, Finished)] == ["hello"]
 
 
+@pytest.mark.thorough
 def test_jobs_start_once_it_is_there(executor: InlineExecutor, header: Header) -> None:
     begun = time.monotonic()
     executor.prepare(compiler=True)
@@ -76,6 +77,7 @@ def test_jobs_start_once_it_is_there(executor: InlineExecutor, header: Header) -
     assert process.returncode == 0
 
 
+@pytest.mark.thorough
 def test_jobs_wait_for_it_only_so_long(
     executor: InlineExecutor, header: Header, monkeypatch: pytest.MonkeyPatch
 ) -> None:
