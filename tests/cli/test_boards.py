@@ -359,18 +359,24 @@ def real(records: list[Record]) -> list[Record]:
     return change_units(records, lambda unit: unit.replace(data_source="real"))
 
 
+def trained_against_a_board(fairbench: Call, dataset: str, name: str) -> tuple[str, str]:
+    """Publish a board of "plain", train "noisy" against it, and return the option of the board."""
+    run = ("run", "--dataset", dataset, "--budget", "quick")
+    made = fairbench(*run, "--methods", "plain", "--splits", "2", "--results", "published")
+    assert made.returncode == 0, made.stderr
+    export = ("board", "export", name, "--version", "1", "--budget", "quick")
+    assert fairbench(*export, "--results", "published").returncode == 0
+    board = ("--against", f"{name}-1.board")
+    mine = fairbench("run", "--methods", "noisy", "--dataset", dataset, *board)
+    assert mine.returncode == 0, mine.stderr
+    return board
+
+
 @pytest.mark.slow
 def test_an_official_split_that_failed_does_not_keep_a_row_from_being_submitted(
     fairbench: Call, tmp_path: Path
 ) -> None:
-    run = ("run", "--dataset", "toy-official", "--budget", "quick")
-    made = fairbench(*run, "--methods", "plain", "--splits", "2", "--results", "published")
-    assert made.returncode == 0, made.stderr
-    export = ("board", "export", "toy-official", "--version", "1", "--budget", "quick")
-    assert fairbench(*export, "--results", "published").returncode == 0
-    board = ("--against", "toy-official-1.board")
-    mine = fairbench("run", "--methods", "noisy", "--dataset", "toy-official", *board)
-    assert mine.returncode == 0, mine.stderr
+    board = trained_against_a_board(fairbench, "toy-official", "toy-official")
     store = Store.in_folder(tmp_path / "fairbench-results")
     with store.engine.begin() as connection:
         of_official = "unit IN (SELECT key FROM units WHERE split = 'official')"
@@ -400,14 +406,7 @@ def test_a_row_on_a_table_of_ones_own_is_verified_by_its_card(
     )
     (tmp_path / "people.yaml").write_text(card)
     (tmp_path / "others.yaml").write_text(card.replace("name: people", "name: others"))
-    run = ("run", "--dataset", "people.yaml", "--budget", "quick")
-    made = fairbench(*run, "--methods", "plain", "--splits", "2", "--results", "published")
-    assert made.returncode == 0, made.stderr
-    export = ("board", "export", "people", "--version", "1", "--budget", "quick")
-    assert fairbench(*export, "--results", "published").returncode == 0
-    board = ("--against", "people-1.board")
-    mine = fairbench("run", "--methods", "noisy", "--dataset", "people.yaml", *board)
-    assert mine.returncode == 0, mine.stderr
+    board = trained_against_a_board(fairbench, "people.yaml", "people")
     sent = fairbench("submit", "--method", "noisy", "--dataset", "people", *board)
     assert sent.returncode == 0, sent.stderr
     file = "noisy-people-1.submission.jsonl.gz"
