@@ -220,6 +220,8 @@ def _call_alone(
     """Call what is pickled, in a process that has opened no file of a plugin yet."""
     for library in loaded:
         importlib.import_module(library)
+    # Trees of scikit-learn ask it, and it asks a program, once: plugins may start none.
+    importlib.import_module("joblib").cpu_count(only_physical_cores=True)
     use_one_thread()
     with no_new_files(since, name, but=encoder):
         call, arguments = pickle.loads(content)

@@ -25,6 +25,8 @@ _SYSTEM = ("/proc/", "/sys/")
 """Folders that hold no files of a plugin, but for the memory of processes, and for settings."""
 _SHARED_MEMORY = "_posixshmem.shm_open"
 """The event of opening shared memory: Python has none of its own."""
+_NEW_PROCESS = "_posixsubprocess.fork_exec"
+"""The event of starting a process as :mod:`multiprocessing` does: Python has none of its own."""
 _OTHER_EVENTS = {
     event: what
     for what, events in {
@@ -32,6 +34,10 @@ _OTHER_EVENTS = {
         "changes a file": "os.chmod os.chown os.removexattr os.setxattr os.truncate os.utime",
         "reads the attributes of a file": "os.getxattr os.listxattr",
         "opens shared memory": _SHARED_MEMORY,
+        "starts a program": (
+            f"{_NEW_PROCESS} _winapi.CreateProcess os.exec os.fork os.forkpty os.posix_spawn "
+            "os.spawn os.startfile os.system pty.spawn subprocess.Popen"
+        ),
         "opens a database": "sqlite3.connect",
         "speaks to another process": "socket.bind socket.connect socket.sendmsg socket.sendto",
         "asks a network for a name": (
@@ -77,25 +83,27 @@ def no_new_files(since: float, name: str, *, but: Path) -> Iterator[None]:
             found.append(what)
 
     sys.addaudithook(hook)
-    _report_shared_memory()
+    _report(_SHARED_MEMORY)
+    _report(_NEW_PROCESS)
     yield
     if found:
         raise ContractError(f"{name} {found[0]}. All that encode and decode need is in state().")
 
 
-def _report_shared_memory() -> None:
-    """Let the opening of shared memory, which outlives the process that wrote it, be an event."""
+def _report(event: str) -> None:
+    """Let the call of a function of a module be an event; without the module there is no call."""
+    module, name = event.split(".")
     try:
-        posix: Any = importlib.import_module("_posixshmem")
-    except ImportError:  # Windows: it ends with the processes that use it
+        found = importlib.import_module(module)
+    except ImportError:  # as on Windows
         return
-    open_it = posix.shm_open
+    call = getattr(found, name)
 
-    def shm_open(*arguments: Any, **keywords: Any) -> int:
-        sys.audit(_SHARED_MEMORY)
-        return int(open_it(*arguments, **keywords))
+    def reported(*arguments: Any, **keywords: Any) -> Any:
+        sys.audit(event)
+        return call(*arguments, **keywords)
 
-    posix.shm_open = shm_open
+    setattr(found, name, reported)
 
 
 def _refused(path: str, flags: int, since: float) -> str | None:

@@ -6,14 +6,16 @@ import os
 import pickle
 import socket
 import stat
+import subprocess
 import sys
 import time
 from collections.abc import Callable
-from multiprocessing import shared_memory
+from multiprocessing import get_context, shared_memory
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import joblib
 import pytest
 
 from fairbench.runs import opened_files
@@ -96,6 +98,18 @@ def read_pipe(folder: Path) -> None:
     os.close(os.open(folder / "pipe", os.O_RDONLY | os.O_NONBLOCK))
 
 
+def start_process(folder: Path) -> None:
+    process = get_context("spawn").Process(target=print)
+    process.start()
+    process.join()
+
+
+def fork(folder: Path) -> None:
+    if not (child := os.fork()):
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
 WAYS: dict[str, Callable[[Path], None]] = {
     "shared memory": read_shared_memory,
     "a datagram": send,
@@ -106,6 +120,10 @@ WAYS: dict[str, Callable[[Path], None]] = {
     "the time of a file": lambda folder: os.utime(folder / "older", (5, 5)),
     "the mode of a file": lambda folder: os.chmod(folder / "older", 0o600),
     "removing": lambda folder: os.remove(folder / "older"),
+    "a program": lambda folder: subprocess.run(["cat", folder / LEAK], capture_output=True),
+    "a command": lambda folder: os.system("true"),
+    "a process": start_process,
+    "a copy of the process": fork,
     "cutting": lambda folder: os.truncate(folder / "older", 0),
 }
 """Ways to leave or find something that open no file by its name."""
@@ -170,6 +188,16 @@ def test_so_is_what_a_module_reads_while_it_is_imported(
     del sys.modules["mine"]
     with pytest.raises(ContractError, match=f"reads .*{LEAK}, which is newer than its training"):
         call_in_own_process(_call_alone, content, since, "mine", folder / "encoder", [])
+
+
+def test_libraries_may_ask_how_many_cores_there_are(folder: Path, since: float) -> None:
+    """Trees of scikit-learn do, and a program answers."""
+    content = pickle.dumps((count_cores, ()))
+    assert call_in_own_process(_call_alone, content, since, "mine", folder / "encoder", []) > 0
+
+
+def count_cores() -> int:
+    return int(joblib.cpu_count(only_physical_cores=True))
 
 
 @pytest.fixture
