@@ -116,7 +116,8 @@ def _columns(board: Published) -> Iterator[str]:
     verdict = read_verdicts()["aufdc"]
     yield make_paragraph(
         f"{format_count(len(verdict.tables), 'dataset')} of the collection",
-        f"[`{verdict.collection}`](across.md#collections) have boards with the same rows.",
+        f"[`{verdict.collection}`](across.md#collections) have boards with",
+        f"{format_count(len(verdict.rows), 'row')} in common.",
         *describe_mean_ranks(verdict),
         "`kept-cells`, `merged-cells` and `paired-cells` are [our own](own-method.md).",
     )

@@ -49,8 +49,7 @@ def describe_more_rows(points: Iterable[PointRow]) -> str:
 def _count_flags(flagged: int, points: int) -> str:
     return (
         f"On the published boards `needs_more_rows` is 1 at {flagged or MISSING} of "
-        f"{format_count(points, 'point')}. All of them but `acs-income-sex-5` have an earlier, "
-        "blunter form of it."
+        f"{format_count(points, 'point')}. Most of these have an earlier, blunter form of it."
     )
 
 

@@ -62,8 +62,9 @@ def describe_verdict(verdict: Verdict) -> Iterator[str]:
     if verdict.reference is not None:
         shown += f", and wins, ties and losses against `{verdict.reference}`"
     counted = f"So far {len(verdict.tables)} of the" if verdict.missing else "All"
-    yield f"{counted} {known} entries of `{COLLECTION}` have boards with"
-    yield f"the same rows. Here are {shown}. The tables come from"
+    rows = format_count(len(verdict.rows), "row")
+    yield f"{counted} {known} entries of `{COLLECTION}` have boards with {rows} in common."
+    yield f"Here are {shown}. The tables come from"
     yield f"{format_count(verdict.source_count, 'source')}, surveys or registers of the same people"
     yield f"([sources](#what-is-computed)){_least_p(verdict)}."
     if verdict.missing:
