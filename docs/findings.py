@@ -74,9 +74,9 @@ def _adversaries(board: Published) -> Iterator[str]:
     yield make_paragraph(
         "Some methods train an encoder against a classifier that tries to predict s, until it",
         "fails. New classifiers of the same kind fail as well. Strict auditors, which reconstruct",
-        "x from the code before they predict s, do not. The table has the lowest leakage at any",
-        "setting, as a share of I(X;S), as the paper's audit finds it (five MLPs), and as the",
-        "strict audit does. (A further price on the length of the code helps: see",
+        "x from the code (the representation z) before they predict s, do not. The table has the",
+        "lowest leakage at any setting, as a share of I(X;S), as the paper's audit finds it (five",
+        "MLPs), and as the strict audit does. (An adversary helps where the code also has a price: see",
         "[`sofair-adv`](strict.md#a-variant-of-sofair-that-knows-s).)",
     )
     least = ("mutual_information_min_paper", "mutual_information_min")
@@ -102,7 +102,7 @@ def _columns(board: Published) -> Iterator[str]:
     yield make_paragraph(
         f"`{REFERENCE}` learns nothing: it leaves out the columns that tell most of s. Its area",
         f"is {format_interval(reference.value, *reference.interval())}.",
-        f"Of {len(learned)} blind methods that are no baselines, by their",
+        f"Of {len(learned)} blind methods other than baselines, by their",
         f"[ranks](protocol.md#ranks-over-splits), {len(ahead)} are clearly ahead of it",
         f"({list_names(ahead)}), {len(behind)} clearly behind ({list_names(behind)}), and",
         f"{len(level)} do not differ significantly from it ({list_names(level)}). For predicting",
@@ -173,7 +173,7 @@ def _certified(board: Published) -> Iterator[str]:
         "An audit is a lower bound: a better auditor may find more. A",
         "[certificate](certificate.md) is an upper bound that holds against every auditor, with",
         "95% probability. It exists for codes that many people share. Of",
-        f"{len(_learned(board))} blind methods that are no baselines, {len(known)} have one that",
+        f"{len(_learned(board))} blind methods other than baselines, {len(known)} have one that",
         "says anything, and then the area is larger than the audited one:",
     )
     rows = (
@@ -191,8 +191,8 @@ def _open(_: Published) -> Iterator[str]:
 
     yield "## 5. Low distortion is nearly solved here, usefulness is not"
     yield make_paragraph(
-        f"If an encoder may know only which of {_LIMIT_CELLS} cells, sets of similar people, a",
-        f"person is in, none that does not see s can have an area below {area('the limit')} on the",
+        f"Suppose that a blind encoder knows only which of {_LIMIT_CELLS} cells, sets of similar",
+        f"people, a person is in. Then its area is at least {area('the limit')} on the",
         f"training set; `merged-cells` has {area('merged cells')} there ([how that is",
         "known](own-method.md#the-limit)). In the findings above, `merged-cells` and",
         "`paired-cells` have up to 1,500 cells, and so smaller areas. What is open is",
@@ -257,9 +257,9 @@ def _significance(verdict: Verdict) -> str:
     sources = format_count(verdict.source_count, "source")
     least = format_share(min(p for _, p in known))
     return (
-        f"But the tables come from {sources}, and tables that ask the same people count as one: "
-        f"after adjustment for all {len(known)} comparisons none is significantly better (the "
-        f"smallest p-value is {least})."
+        f"But the tables come from {sources}, and tables from the same source are not independent: "
+        f"they count as one. After adjustment for all {len(known)} comparisons none is "
+        f"significantly better (the smallest p-value is {least})."
     )
 
 

@@ -49,7 +49,8 @@ def describe_more_rows(points: Iterable[PointRow]) -> str:
 def _count_flags(flagged: int, points: int) -> str:
     return (
         f"On the published boards `needs_more_rows` is 1 at {flagged or MISSING} of "
-        f"{format_count(points, 'point')}. Most of these have an earlier, blunter form of it."
+        f"{format_count(points, 'point')}. For most of them an earlier, "
+        "less exact rule set this flag."
     )
 
 
