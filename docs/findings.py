@@ -76,8 +76,8 @@ def _adversaries(board: Published) -> Iterator[str]:
         "fails. New classifiers of the same kind fail as well. Strict auditors, which reconstruct",
         "x from the code (the representation z) before they predict s, do not. The table has the",
         "lowest leakage at any setting, as a share of I(X;S), as the paper's audit finds it (five",
-        "MLPs), and as the strict audit does. (An adversary helps where the code also has a price: see",
-        "[`sofair-adv`](strict.md#a-variant-of-sofair-that-knows-s).)",
+        "MLPs), and as the strict audit does. (An adversary helps where the code also has a price:",
+        "see [`sofair-adv`](strict.md#a-variant-of-sofair-that-knows-s).)",
     )
     least = ("mutual_information_min_paper", "mutual_information_min")
     rows = (

@@ -80,7 +80,7 @@ def test_rows_before_the_reference_are_told_with_their_labels() -> None:
     before = "By the mean rank over them, `kept-cells`, `paired-cells` (tasks) come before"
     assert text.startswith(f"{before} `drop-features` (")
     # The tests are one-sided.
-    assert "after adjustment for all 3 comparisons none is significantly better" in text
+    assert "After adjustment for all 3 comparisons none is significantly better" in text
 
 
 def test_rows_that_are_significantly_better_are_named() -> None:
