@@ -13,10 +13,11 @@ class CheckedCommand(TyperCommand):
     """A command that refuses options whose values would be dropped without a word."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the command line; raises ConfigError where it has an option twice."""
+        """Parse the command line; ConfigError where an option is there twice, or empty."""
         if not ctx.resilient_parsing:
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            values, _, given = self.make_parser(ctx).parse_args(args=list(args))
             _refuse_repeated(given)
+            _refuse_empty(values, given)
         return super().parse_args(ctx, args)
 
 
@@ -28,4 +29,19 @@ def _refuse_repeated(given: list[Any]) -> None:
             raise ConfigError(
                 f"{option.opts[0]} is given {given.count(option)} times.",
                 f"Give it once. Its help: {option.help}",
+            )
+
+
+def _refuse_empty(values: dict[str, Any], given: list[Any]) -> None:
+    """Raise ConfigError where a value is an empty text, as an unset variable of a script is.
+
+    A path would be this folder, and other values would be taken for options that are not there.
+    """
+    for parameter in given:
+        value = values[parameter.name]
+        if "" in (value if isinstance(value, list | tuple) else [value]):
+            if parameter.param_type_name == "argument":
+                raise ConfigError(f"{parameter.name} is empty.", "Give a value.")
+            raise ConfigError(
+                f"{parameter.opts[0]} is empty.", "Give a value, or leave the option out."
             )

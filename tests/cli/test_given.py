@@ -37,3 +37,30 @@ def test_options_of_several_values_and_flags_may_be_repeated(
     assert "There is no file no.csv" in told.stderr
     told = fairbench_here("status", "--traceback", "--traceback")
     assert "There are no results" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("status", "--store", ""), "--store"),
+        (("run", "--methods", "plain", "--dataset", "toy", "--results="), "--results"),
+        (("run", "--methods", "plain", "--dataset", "toy", "--data-root", ""), "--data-root"),
+        (("plot", "--methods", ""), "--methods"),
+        (("leaderboard", "--compare", "a", ""), "--compare"),
+        (
+            ("data", "new", "people.csv", "--sensitive", "sex", "--label", "a", "--label="),
+            "--label",
+        ),
+        (("audit", "--z", "", "--s", "s.npy"), "--z"),
+        (("results", "export", ""), "file"),
+        (("board", "page", ""), "boards"),
+    ],
+)
+def test_an_empty_value_is_not_taken_for_none(
+    fairbench_here: Call, words: tuple[str, ...], name: str
+) -> None:
+    told = fairbench_here(*words)
+    assert told.returncode == 2
+    first, second = told.stderr.splitlines()
+    assert first == f"Error: {name} is empty."
+    assert second.startswith("Give a value")

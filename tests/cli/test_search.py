@@ -73,7 +73,7 @@ def test_a_search_on_two_splits_trains_each_trial_on_both(fairbench: Call, tmp_p
         (["--method", "plain"], "has nothing to search"),
         (["--method", "plain,noisy"], "--method plain,noisy is more than one"),
         (["--dataset", "toy,adults"], "--dataset toy,adults is more than one"),
-        (["--method", ""], "--method is missing"),
+        (["--method", ""], "--method is empty"),
         (["--objective", "aufcd"], "Did you mean 'aufdc'"),
         (["--sampler", "tpee"], "tpe"),
         (["--pruner", "median"], "No such option: --pruner"),
