@@ -83,6 +83,7 @@ def test_a_search_on_two_splits_trains_each_trial_on_both(fairbench: Call, tmp_p
         (["--splits", "1"], "at least 2 is needed"),
         (["--rerun", "all"], "--rerun failed"),
         (["--output", "no/where/best.yaml"], "there is no folder"),
+        (["--output", "bad.yaml"], "bad.yaml is there already, and is not of a search"),
         (["--params", "bad.yaml"], "Did you mean 'noise'"),
         (["--params", "all.yaml"], "holds all"),
     ],
