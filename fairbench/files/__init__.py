@@ -22,7 +22,7 @@ def write_file(path: Path, content: bytes) -> None:
             write_atomically(path, content)
     except (FileExistsError, NotADirectoryError):
         raise StoreError(
-            f"{path} cannot be written: {path.parent} is, or lies in, what is no folder."
+            f"{path} cannot be written: {path.parent} is not a folder, or lies in a file."
         ) from None
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}.") from None
