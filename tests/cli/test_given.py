@@ -64,3 +64,11 @@ def test_an_empty_value_is_not_taken_for_none(
     first, second = told.stderr.splitlines()
     assert first == f"Error: {name} is empty."
     assert second.startswith("Give a value")
+
+
+def test_a_missing_argument_is_told_in_two_lines(fairbench_here: Call) -> None:
+    told = fairbench_here("list")
+    assert told.returncode == 2
+    first, second = told.stderr.splitlines()
+    assert first == "Error: Missing argument 'kind'. Choose from: methods, datasets, metrics"
+    assert second == "See: fairbench list --help"
