@@ -35,3 +35,13 @@ def test_nothing_is_left_behind_where_a_file_cannot_be_written(tmp_path: Path) -
     with pytest.raises(StoreError, match="cannot be written"):
         write_file(tmp_path / "taken", b"x")
     assert os.listdir(tmp_path) == ["taken"]
+
+
+def test_a_pipe_or_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_file(pipe, b"page")
+    assert os.read(reader, 10) == b"page"
+    os.close(reader)
+    assert pipe.is_fifo()

@@ -47,8 +47,8 @@ def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> Check
     ConfigError, DataError
         What is wrong, and what to do.
     """
-    if not 0 <= seed < 2**63:
-        raise ConfigError(f"The seed {seed} is not a whole number of 0 or more.")
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+        raise ConfigError(f"The seed {seed!r} is not a whole number of 0 or more.")
     array_checks.check_same_order(z=z, s=s, y=y, x=x, roles=roles)
     released = array_checks.check_matrix(z, "z")
     groups, codes = array_checks.check_classes(s, "s")

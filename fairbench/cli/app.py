@@ -149,8 +149,8 @@ def _crash() -> int:
 _NUMBERS = {
     "a valid integer.*": "a whole number is needed.",
     "a valid number.*": "a number is needed.",
-    r"greater than or equal to ([\d.]+)": r"at least \1 is needed",
-    r"less than or equal to ([\d.]+)": r"at most \1 is allowed",
+    r"greater than or equal to ([\d.]+)": r"at least \1 is needed.",
+    r"less than or equal to ([\d.]+)": r"at most \1 is allowed.",
 }
 """What is wrong with a number of an option, in words of ours."""
 
@@ -160,7 +160,7 @@ def _usage(error: Any) -> int:
         error.show()
         return 2
     command = error.ctx.command_path if error.ctx else "fairbench"
-    text = error.format_message()
+    text = " ".join(error.format_message().split())  # choices stand on lines of their own
     for said, ours in _NUMBERS.items():
         text = re.sub(f"Input should be {said}", ours, text)
     text = text.replace("Value error, ", "")

@@ -19,6 +19,7 @@ from fairbench.cli.console import (
     show_table,
 )
 from fairbench.cli.options import DatasetName, Results, StoreUrl
+from fairbench.cli.outputs import keep_other_kinds
 from fairbench.cli.plugins import load_plugins
 from fairbench.errors import ConfigError
 from fairbench.files import write_file
@@ -91,6 +92,7 @@ def board_page(
     output: Annotated[Path, typer.Option(help="File to write.")] = Path("boards.html"),
 ) -> None:
     """Write published boards as one HTML page; it opens offline."""
+    keep_other_kinds(output, ".html", ".htm")
     registry = load_plugins()
     datasets = sorted({board.dataset for board in registry.boards.values()})
     found = (

@@ -32,6 +32,7 @@ _COLUMNS = {
 }
 """Headings of the table; each auditor's best view on the validation set is shown."""
 _MIN_ROWS = 100
+_MAX_ROWS = 10_000_000
 
 
 def calibrate_command(
@@ -108,7 +109,7 @@ def calibrate(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bo
     Raises
     ------
     ConfigError, UnknownNameError
-        Too few rows or seeds, or there is no such channel.
+        Too few rows or seeds, too many rows, or there is no such channel.
     """
     for name in names or ():
         if name not in CHANNELS:
@@ -116,6 +117,8 @@ def calibrate(names: Sequence[str] | None, *, rows: int, seeds: int, as_json: bo
     for what, value, least in (("rows", rows, _MIN_ROWS), ("seeds", seeds, 1)):
         if value < least:
             raise ConfigError(f"--{what} is {value}.", f"Give {least} or more.")
+    if rows > _MAX_ROWS:
+        raise ConfigError(f"--rows is {rows}.", f"Give at most {_MAX_ROWS:,}.")
     from fairbench.auditing.validation.calibrate import audit_channel
 
     readings_of: dict[str, list[ChannelAudit]] = {}

@@ -35,13 +35,17 @@ def chosen_seeds(
         return tuple(range(first, first + seeds))
     if seed_list is not None:
         parts = split_names(seed_list)
-        if not parts or not all(re.fullmatch("[0-9]+", part) for part in parts):
+        if not parts or not all(_is_seed(part) for part in parts):
             raise ConfigError(
-                f"--seed-list {seed_list!r} is not a list of whole numbers from 0.",
+                f"--seed-list {seed_list!r} is not a list of whole numbers from 0 to 2147483647.",
                 "Try --seed-list 0,1,2",
             )
         return tuple(int(part) for part in parts)
     return None
+
+
+def _is_seed(text: str) -> bool:
+    return re.fullmatch("[0-9]{1,10}", text) is not None and int(text) < 2**31
 
 
 def fields_of(model: type[BaseModel], ctx: typer.Context) -> dict[str, Any]:

@@ -11,6 +11,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
+from fairbench.cli.given import CheckedCommand
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -25,12 +27,12 @@ class Entry:
         """Import the function, or the functions of a group, and return the command."""
         app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
         if isinstance(self.target, str):
-            app.command(name)(_function(self.target))
+            app.command(name, cls=CheckedCommand)(_function(self.target))
             return get_command(app)
         app.info.name, app.info.cls, app.info.help = name, self.cls, self.help
         app.info.no_args_is_help = True
         for each, target in self.target.items():
-            app.command(each)(_function(target))
+            app.command(each, cls=CheckedCommand)(_function(target))
         return get_group(app)
 
 

@@ -9,6 +9,7 @@ import typer
 
 from fairbench.cli import options
 from fairbench.cli.console import err, show_warnings
+from fairbench.cli.outputs import keep_other_kinds
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.stored_code import warn_of_changed_code
 from fairbench.errors import ConfigError, FairbenchError
@@ -55,12 +56,13 @@ def make_card(stored: StoredPoint, certificate: SelectedCertificate | None = Non
 
 
 def check_card_file(output: Path | None) -> None:
-    """Raise ConfigError where a file to write would be a dataset card by its name."""
+    """Raise ConfigError where a file to write is one of another kind, by its name."""
     if output is not None and output.suffix.lower() in (".yaml", ".yml"):
         raise ConfigError(
             f"{output} is named like a dataset card; a model card is Markdown.",
             f"Write it to a .md file: {output.with_suffix('.md').name}",
         )
+    keep_other_kinds(output, ".md", ".markdown", ".txt")
 
 
 def write_card(output: Path, text: str) -> None:

@@ -11,6 +11,7 @@ from fairbench.cli.against import need_own_rows
 from fairbench.cli.console import out
 from fairbench.cli.nothing import nothing_measured
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
+from fairbench.cli.outputs import keep_other_kinds
 from fairbench.cli.plugins import load_plugins
 from fairbench.errors import ConfigError
 from fairbench.files import write_file
@@ -40,6 +41,7 @@ def report(
             "--dataset names the board of --against; the page has all datasets.",
             "Leave --dataset out, or add --against published.",
         )
+    keep_other_kinds(output, ".html", ".htm")
     registry, location = load_plugins(), ResultsLocation(results, store)
     target = output or location.folder / "report.html"
     board = None

@@ -11,6 +11,7 @@ import typer
 
 from fairbench.cli.console import confirm, err, out
 from fairbench.cli.options import Results, StoreUrl
+from fairbench.cli.outputs import keep_other_kinds
 from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.files import write_file
@@ -29,6 +30,7 @@ def results_export(
     store: StoreUrl = None,
 ) -> None:
     """Write all finished records to a text file, without representations."""
+    keep_other_kinds(file, ".jsonl", ".jsonl.gz")
     opened = ResultsLocation(results, store).open_store()
     lines = list(opened.export())
     content = "".join(f"{line}\n" for line in lines).encode()

@@ -160,6 +160,8 @@ def _run(config: SearchConfig, registry: Registry, output: Path | None, *, dry_r
     search_space(method, held_params(run.params, method, registry))
     if output is not None and not output.absolute().parent.is_dir():
         raise ConfigError(f"--output {output}: there is no folder {output.parent}.")
+    if output is not None:
+        search_files.keep_others(output)
     datasets = setup.load_datasets(run, registry)
     store = setup.open_store(run.results, run.store, dry_run=dry_run)
     # With --splits the official split comes after the folds, as a run reports it; trials need no

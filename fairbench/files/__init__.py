@@ -16,10 +16,13 @@ def write_file(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise StoreError(f"{path} cannot be written: it is a folder.")
-        write_atomically(path, content)
+        if path.exists() and not path.is_file():  # a pipe or a device, which a rename would replace
+            path.write_bytes(content)
+        else:
+            write_atomically(path, content)
     except (FileExistsError, NotADirectoryError):
         raise StoreError(
-            f"{path} cannot be written: {path.parent} is, or lies in, what is no folder."
+            f"{path} cannot be written: {path.parent} is not a folder, or lies in a file."
         ) from None
     except OSError as error:
         raise StoreError(f"{path} cannot be written: {error.strerror}.") from None

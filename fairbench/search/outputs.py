@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairbench.errors import ConfigError
 from fairbench.files import remove_file, write_file
 from fairbench.files.paths import within
 from fairbench.leaderboard.frames import to_csv
@@ -32,11 +33,24 @@ NAMES = (
 """Files that not every search writes."""
 
 
+_FIRST_LINE = b"# fairbench search "
+"""How the files of hyperparameters that a search writes begin: with its command."""
+
+
 def folder_of(search: Search) -> Path:
     """``<results>/search/<method>-<dataset>``; a simulated twin has a folder of its own."""
     data = search.data
     name = f"{search.method.name}-{table_name(data.info.name, data.source)}"
     return within(search.config.run.results / "search", name)
+
+
+def keep_others(output: Path) -> None:
+    """Raise ConfigError where the file to write is there, and no earlier search has written it."""
+    if output.is_file() and not output.read_bytes().startswith(_FIRST_LINE):
+        raise ConfigError(
+            f"--output {output} is there already, and is not of a search: it is kept.",
+            "Name another file to write.",
+        )
 
 
 def write(search: Search, output: Path | None = None) -> list[Path]:

@@ -395,6 +395,10 @@ def test_bad_arrays_get_one_line(case: str) -> None:
         ({"roles": ["trian"] * 200}, "'trian' in row 1.*Did you mean 'train'"),
         ({"roles": ["test"] * 199}, "roles has 199"),
         ({"seed": -1}, "seed -1"),
+        ({"seed": 1.5}, "seed 1.5 is not a whole number"),
+        ({"seed": "1"}, "seed '1' is not a whole number"),
+        ({"seed": None}, "seed None is not a whole number"),
+        ({"seed": True}, "seed True is not a whole number"),
     ],
 )
 def test_other_bad_arguments_get_one_line(more: dict[str, Any], says: str) -> None:

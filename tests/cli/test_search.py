@@ -19,6 +19,13 @@ TRIALS = ("--method", "noisy", "--dataset", "toy", "--budget", "quick", "--resul
 FOUND = "search/noisy-toy-simulated"
 
 
+def with_others(words: list[str]) -> list[str]:
+    """Options, and those of TRIALS that they do not name."""
+    options = dict(zip(TRIALS[::2], TRIALS[1::2], strict=True))
+    options |= dict(zip(words[::2], words[1::2], strict=True))
+    return [word for option in options.items() for word in option]
+
+
 def trials(folder: Path) -> pd.DataFrame:
     """All trials but the seconds, which differ between machines and moments."""
     return pd.read_csv(folder / FOUND / "trials.csv").drop(columns="seconds")
@@ -66,7 +73,7 @@ def test_a_search_on_two_splits_trains_each_trial_on_both(fairbench: Call, tmp_p
         (["--method", "plain"], "has nothing to search"),
         (["--method", "plain,noisy"], "--method plain,noisy is more than one"),
         (["--dataset", "toy,adults"], "--dataset toy,adults is more than one"),
-        (["--method", ""], "--method is missing"),
+        (["--method", ""], "--method is empty"),
         (["--objective", "aufcd"], "Did you mean 'aufdc'"),
         (["--sampler", "tpee"], "tpe"),
         (["--pruner", "median"], "No such option: --pruner"),
@@ -76,6 +83,7 @@ def test_a_search_on_two_splits_trains_each_trial_on_both(fairbench: Call, tmp_p
         (["--splits", "1"], "at least 2 is needed"),
         (["--rerun", "all"], "--rerun failed"),
         (["--output", "no/where/best.yaml"], "there is no folder"),
+        (["--output", "bad.yaml"], "bad.yaml is there already, and is not of a search"),
         (["--params", "bad.yaml"], "Did you mean 'noise'"),
         (["--params", "all.yaml"], "holds all"),
     ],
@@ -92,7 +100,7 @@ def test_a_users_mistake_is_told(
     monkeypatch.setenv("FAIRBENCH_OFFLINE", "1")
     (tmp_path / "bad.yaml").write_text("niose: 1\n")
     (tmp_path / "all.yaml").write_text("noise: 1\ncolumn: b\n")
-    monkeypatch.setattr(sys, "argv", ["fairbench", "search", *TRIALS, *words])
+    monkeypatch.setattr(sys, "argv", ["fairbench", "search", *with_others(words)])
     with pytest.raises(SystemExit) as ended:
         main()
     told = capsys.readouterr().err
@@ -163,7 +171,7 @@ def test_every_option_of_search_is_in_its_help(
 
 @pytest.mark.slow
 def test_where_every_trial_fails_the_exit_code_says_so(fairbench: Call, tmp_path: Path) -> None:
-    told = fairbench("search", *TRIALS, "--method", "unlucky", "--trials", "2")
+    told = fairbench("search", *with_others(["--method", "unlucky", "--trials", "2"]))
     assert told.returncode == 1
     assert "None of 2 trials is complete." in told.stderr
     assert "no luck with these" in told.stderr

@@ -198,6 +198,7 @@ def test_a_wrong_name_is_answered_in_one_line(fairbench_here: Call) -> None:
     ("changed", "answer"),
     [
         ({"rows": 3}, "Give 100 or more"),
+        ({"rows": 10**14}, "Give at most 10,000,000"),
         ({"seeds": 0}, "Give 1 or more"),
     ],
 )
