@@ -93,8 +93,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 def _similar(name: str, known: Iterable[str]) -> str:
     """Return ``Did you mean 'this'?``, or nothing where no name is similar."""
-    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.5)
-    return "Did you mean " + " or ".join(repr(other) for other in near) + "?" if near else ""
+    # Whether letters are small or large says nothing: PCA is near pca.
+    by_letters = {other.lower(): other for other in sorted(known)}
+    near = difflib.get_close_matches(name.lower(), by_letters, n=3, cutoff=0.5)
+    found = " or ".join(repr(by_letters[other]) for other in near)
+    return f"Did you mean {found}?" if found else ""
 
 
 class PluginError(FairbenchError):

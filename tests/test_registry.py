@@ -12,7 +12,7 @@ from fairbench.api import Knob
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
-from fairbench.errors import PluginError, UnknownNameError
+from fairbench.errors import PluginError, UnknownNameError, nearest
 from fairbench.hookspecs import hookimpl
 from fairbench.registry import family, load_registry, plugin_source
 from fairbench.runs.plan import code_of
@@ -43,6 +43,10 @@ def test_built_ins_come_through_the_same_door() -> None:
     assert registry.datasets.resolve("adults") == "adults-gender"
     assert "aufdc" in registry.metrics.classes
     assert not registry.broken
+
+
+def test_small_and_large_letters_are_alike_to_the_nearest() -> None:
+    assert nearest("PCA", ["latfr", "pca"]) == "Did you mean 'pca'?"
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
