@@ -8,6 +8,9 @@ from typer.core import TyperCommand
 
 from fairbench.errors import ConfigError
 
+_LIST = "separated by commas"
+"""What the help of an option says that takes a list of values."""
+
 
 class CheckedCommand(TyperCommand):
     """A command that refuses options whose values would be dropped without a word."""
@@ -22,10 +25,13 @@ class CheckedCommand(TyperCommand):
 
 
 def _refuse_repeated(given: list[Any]) -> None:
-    """Raise ConfigError where an option with one value is there more than once."""
+    """Raise ConfigError where a list of values is given twice: who does that means both lists.
+
+    Of other options the last one counts, as in other programs: a script may put its own after
+    those that it was given.
+    """
     for option in given:
-        single = not (option.multiple or getattr(option, "is_flag", False))
-        if option.param_type_name == "option" and single and given.count(option) > 1:
+        if _LIST in (getattr(option, "help", None) or "") and given.count(option) > 1:
             raise ConfigError(
                 f"{option.opts[0]} is given {given.count(option)} times.",
                 f"Give it once. Its help: {option.help}",

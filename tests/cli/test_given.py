@@ -14,13 +14,10 @@ from tests.conftest import Call
     [
         ("run --methods plain --methods random --dataset toy --dry-run", "--methods"),
         ("run --methods plain --dataset toy --dataset other --dry-run", "--dataset"),
-        ("status --results one --results=two", "--results"),
-        ("board show b --format csv --format json", "--format"),
-        ("audit --z a.npy --s s.npy --z b.npy", "--z"),
-        ("leaderboard --compare a b --compare a c", "--compare"),
+        ("plot curves --format png --format=pdf", "--format"),
     ],
 )
-def test_an_option_of_one_value_is_not_given_twice(
+def test_an_option_that_takes_a_list_is_not_given_twice(
     fairbench_here: Call, words: str, option: str
 ) -> None:
     told = fairbench_here(*words.split())
@@ -30,13 +27,13 @@ def test_an_option_of_one_value_is_not_given_twice(
     assert second.startswith("Give it once. Its help: ")
 
 
-def test_options_of_several_values_and_flags_may_be_repeated(
+def test_other_options_may_be_repeated_and_the_last_one_counts(
     fairbench_here: Call, tmp_path: Path
 ) -> None:
     told = fairbench_here("data", "new", "no.csv", "--label", "a", "--label", "b", "--force")
     assert "There is no file no.csv" in told.stderr
-    told = fairbench_here("status", "--traceback", "--traceback")
-    assert "There are no results" in told.stderr
+    told = fairbench_here("status", "--results", "one", "--results", "two", "--traceback")
+    assert "There are no results in two" in told.stderr
 
 
 @pytest.mark.parametrize(

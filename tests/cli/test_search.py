@@ -19,13 +19,6 @@ TRIALS = ("--method", "noisy", "--dataset", "toy", "--budget", "quick", "--resul
 FOUND = "search/noisy-toy-simulated"
 
 
-def with_others(words: list[str]) -> list[str]:
-    """Options, and those of TRIALS that they do not name."""
-    options = dict(zip(TRIALS[::2], TRIALS[1::2], strict=True))
-    options |= dict(zip(words[::2], words[1::2], strict=True))
-    return [word for option in options.items() for word in option]
-
-
 def trials(folder: Path) -> pd.DataFrame:
     """All trials but the seconds, which differ between machines and moments."""
     return pd.read_csv(folder / FOUND / "trials.csv").drop(columns="seconds")
@@ -100,7 +93,7 @@ def test_a_users_mistake_is_told(
     monkeypatch.setenv("FAIRBENCH_OFFLINE", "1")
     (tmp_path / "bad.yaml").write_text("niose: 1\n")
     (tmp_path / "all.yaml").write_text("noise: 1\ncolumn: b\n")
-    monkeypatch.setattr(sys, "argv", ["fairbench", "search", *with_others(words)])
+    monkeypatch.setattr(sys, "argv", ["fairbench", "search", *TRIALS, *words])
     with pytest.raises(SystemExit) as ended:
         main()
     told = capsys.readouterr().err
@@ -171,7 +164,7 @@ def test_every_option_of_search_is_in_its_help(
 
 @pytest.mark.slow
 def test_where_every_trial_fails_the_exit_code_says_so(fairbench: Call, tmp_path: Path) -> None:
-    told = fairbench("search", *with_others(["--method", "unlucky", "--trials", "2"]))
+    told = fairbench("search", *TRIALS, "--method", "unlucky", "--trials", "2")
     assert told.returncode == 1
     assert "None of 2 trials is complete." in told.stderr
     assert "no luck with these" in told.stderr
