@@ -23,6 +23,9 @@ from fairbench.errors import ConfigError, UnknownNameError, say_why, say_why_and
 from fairbench.files.paths import split_paths
 from fairbench.files.yaml_mapping import read_yaml
 
+MAX_SEED = 2**31 - 1
+"""Largest seed: libraries take whole numbers of 32 bits."""
+
 MAX_FOLDS = 20
 """Most folds of a run: beyond, test sets are small and training sets the same."""
 
@@ -254,8 +257,8 @@ class RunConfig(ExecutorConfig):
     @field_validator("seeds")
     @classmethod
     def _seeds_not_negative(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        if any(not 0 <= seed < 2**31 for seed in value):
-            raise ValueError("seeds are whole numbers from 0 to 2147483647")
+        if any(not 0 <= seed <= MAX_SEED for seed in value):
+            raise ValueError(f"seeds are whole numbers from 0 to {MAX_SEED}")
         return value
 
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import typer
 from pydantic import BaseModel
 
-from fairbench.config import MAX_LABEL_LENGTH, NOT_IN_LABEL, RunConfig, check_label, split_names
+from fairbench.config import (
+    MAX_LABEL_LENGTH,
+    MAX_SEED,
+    NOT_IN_LABEL,
+    RunConfig,
+    check_label,
+    split_names,
+)
 from fairbench.errors import ConfigError
 from fairbench.files.yaml_mapping import read_yaml
 
@@ -37,7 +44,7 @@ def chosen_seeds(
         parts = split_names(seed_list)
         if not parts or not all(_is_seed(part) for part in parts):
             raise ConfigError(
-                f"--seed-list {seed_list!r} is not a list of whole numbers from 0 to 2147483647.",
+                f"--seed-list {seed_list!r} is not a list of whole numbers from 0 to {MAX_SEED}.",
                 "Try --seed-list 0,1,2",
             )
         return tuple(int(part) for part in parts)
@@ -45,7 +52,7 @@ def chosen_seeds(
 
 
 def _is_seed(text: str) -> bool:
-    return re.fullmatch("[0-9]{1,10}", text) is not None and int(text) < 2**31
+    return re.fullmatch("[0-9]{1,10}", text) is not None and int(text) <= MAX_SEED
 
 
 def fields_of(model: type[BaseModel], ctx: typer.Context) -> dict[str, Any]:

@@ -158,9 +158,9 @@ def _run(config: SearchConfig, registry: Registry, output: Path | None, *, dry_r
     # Everything that can be wrong with the command is reported before any data is read.
     method = registry.methods[registry.methods.resolve(run.methods[0])]
     search_space(method, held_params(run.params, method, registry))
-    if output is not None and not output.absolute().parent.is_dir():
-        raise ConfigError(f"--output {output}: there is no folder {output.parent}.")
     if output is not None:
+        if not output.absolute().parent.is_dir():
+            raise ConfigError(f"--output {output}: there is no folder {output.parent}.")
         search_files.keep_others(output)
     datasets = setup.load_datasets(run, registry)
     store = setup.open_store(run.results, run.store, dry_run=dry_run)

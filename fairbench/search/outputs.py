@@ -32,7 +32,6 @@ NAMES = (
 )
 """Files that not every search writes."""
 
-
 _FIRST_LINE = b"# fairbench search "
 """How the files of hyperparameters that a search writes begin: with its command."""
 

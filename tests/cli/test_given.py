@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.conftest import Call
@@ -28,7 +26,7 @@ def test_an_option_that_takes_a_list_is_not_given_twice(
 
 
 def test_other_options_may_be_repeated_and_the_last_one_counts(
-    fairbench_here: Call, tmp_path: Path
+    fairbench_here: Call,
 ) -> None:
     told = fairbench_here("data", "new", "no.csv", "--label", "a", "--label", "b", "--force")
     assert "There is no file no.csv" in told.stderr

@@ -86,7 +86,6 @@ def page_plugins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
         del sys.modules[module]
 
 
-@pytest.mark.thorough
 def test_a_kept_contract_is_a_line_a_promise_and_code_0(fairbench: Run) -> None:
     done = fairbench("check", "plain")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -196,7 +195,6 @@ def test_a_package_is_written_whole_or_not_at_all(
     assert list(folder.parent.iterdir()) == [folder]
 
 
-@pytest.mark.thorough
 def test_every_message_of_the_page_is_one_that_is_given() -> None:
     """Some are put together when they are told: those are taken from wrong methods."""
     table = PAGE.split("| a message |")[1].split("\n\n")[0]
@@ -230,7 +228,6 @@ def test_the_page_keeps_its_methods_short() -> None:
     assert "torch" not in CODE["blur_means/__init__.py"]
 
 
-@pytest.mark.thorough
 def test_the_plugins_of_the_page_keep_their_promises(page_plugins: Path) -> None:
     registry = load_registry()
     assert not registry.broken
