@@ -14,20 +14,13 @@ from fairbench.cli.configure import chosen_seeds, fields_of, with_params
 from fairbench.cli.console import err, out, show_columns
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import TrialDisplay, spell_value
-from fairbench.config import (
-    Objective,
-    Rerun,
-    RunConfig,
-    SamplerName,
-    SearchConfig,
-    build_config,
-    split_names,
-)
+from fairbench.config import Rerun, RunConfig, build_config, split_names
 from fairbench.errors import ConfigError
 from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_seconds
 from fairbench.runs.hyperparameters import params_on
 from fairbench.search import outputs as search_files
+from fairbench.search.config import Objective, SamplerName, SearchConfig
 from fairbench.search.estimate import trial_seconds
 from fairbench.search.space import held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search

@@ -9,7 +9,7 @@ from fairbench.api.method import Method
 from fairbench.cli.console import err
 from fairbench.cli.search import run_search, show_space
 from fairbench.cli.setup import command_line
-from fairbench.config import Rerun, RunConfig, SearchConfig, build_config
+from fairbench.config import Rerun, RunConfig, build_config
 from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, FairbenchError, PluginError, StoreError, in_one_line
 from fairbench.registry import Registry
@@ -17,6 +17,7 @@ from fairbench.runs.hyperparameters import params_on
 from fairbench.runs.method_answers import ask
 from fairbench.runs.plan import Plan, make_budget, resolve_methods, units_of
 from fairbench.search import outputs as search_files
+from fairbench.search.config import SearchConfig
 from fairbench.search.space import declared_space, held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search
 from fairbench.store.database import Store

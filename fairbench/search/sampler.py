@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from fairbench.config import SamplerName, SearchConfig
+from fairbench.search.config import SamplerName, SearchConfig
 from fairbench.stats.seeds import derive_seed
 
 POPULATION = 16

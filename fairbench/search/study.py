@@ -16,7 +16,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 from fairbench.api import Params, Shots
-from fairbench.config import Objective, SearchConfig
 from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, FairbenchError, StoreError
 from fairbench.registry import Registry
@@ -35,6 +34,7 @@ from fairbench.runs.plan import (
     units_of,
 )
 from fairbench.runs.training import TrainingRun
+from fairbench.search.config import Objective, SearchConfig
 from fairbench.search.sampler import make_sampler, make_study
 from fairbench.search.space import count_settings, held_params, search_space, shortened
 from fairbench.search.trials import (

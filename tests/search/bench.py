@@ -14,7 +14,7 @@ from pydantic import Field
 
 from fairbench.api import Knob, Point
 from fairbench.api.method import Method, Params
-from fairbench.config import RunConfig, SearchConfig, build_config
+from fairbench.config import RunConfig, build_config
 from fairbench.data.prepared import Prepared
 from fairbench.metrics.aufdc import Aufdc
 from fairbench.registry import Registry
@@ -23,6 +23,7 @@ from fairbench.runs.audits import REFERENCE_FIGURES
 from fairbench.runs.executors.base import Event, Executor, Finished, Started
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.job import Job
+from fairbench.search.config import SearchConfig
 from fairbench.search.study import FIRST_SEED, Search
 from fairbench.search.trials import Trial
 from fairbench.store.database import Store
