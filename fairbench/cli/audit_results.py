@@ -66,6 +66,7 @@ def audit_results_command(
         str | None,
         typer.Option(
             "--dataset",
+            metavar=options.LIST,
             help="Datasets or dataset cards (.yaml), separated by commas [default: all].",
             autocompletion=options.complete_datasets,
         ),

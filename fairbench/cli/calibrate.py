@@ -14,7 +14,7 @@ from fairbench.auditing.config import PRESETS, AuditPreset, Member
 from fairbench.auditing.tolerance import tolerance
 from fairbench.auditing.validation.suite import CHANNELS
 from fairbench.cli.console import err, out
-from fairbench.cli.options import DataRoot, complete_datasets
+from fairbench.cli.options import LIST, DataRoot, complete_datasets
 from fairbench.config import split_names
 from fairbench.errors import ConfigError, UnknownNameError
 
@@ -37,7 +37,7 @@ _MAX_ROWS = 10_000_000
 
 def calibrate_command(
     channels: Annotated[
-        str | None, typer.Option(help="Channels, separated by commas [default: all].")
+        str | None, typer.Option(metavar=LIST, help="Channels, separated by commas [default: all].")
     ] = None,
     rows: Annotated[
         int | None,

@@ -29,7 +29,7 @@ def clean(
         bool, typer.Option("--dry-run", help="Print what would be deleted, and exit.")
     ] = False,
 ) -> None:
-    """Delete stored representations, encoders and logs; results stay.
+    """Delete stored representations, encoders, checkpoints and logs; results stay.
 
     Where runs keep their results in a database (--store), name it, so that the files of a running
     one are not deleted.

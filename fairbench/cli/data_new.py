@@ -21,6 +21,7 @@ from fairbench.cli.data_new_ask import (
     propose_limit,
     useless,
 )
+from fairbench.cli.options import LIST
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
 from fairbench.data.card import check_name, slug
@@ -50,7 +51,9 @@ def data_new_command(
     table: Annotated[Path, typer.Argument(help="CSV or Parquet file.")],
     sensitive: Annotated[
         str | None,
-        typer.Option(help="Columns of S, separated by commas: sex,race makes intersections."),
+        typer.Option(
+            metavar=LIST, help="Columns of S, separated by commas: sex,race makes intersections."
+        ),
     ] = None,
     bins: Annotated[
         list[str] | None,
@@ -66,9 +69,16 @@ def data_new_command(
             help="Task label; VALUE, or >NUMBER, is class 1. Repeatable, main task first.",
         ),
     ] = None,
-    drop: Annotated[str | None, typer.Option(help="Columns to leave out, such as ids.")] = None,
+    drop: Annotated[
+        str | None,
+        typer.Option(metavar=LIST, help="Columns to leave out, such as ids, separated by commas."),
+    ] = None,
     category: Annotated[
-        str | None, typer.Option(help="Columns whose numbers are codes, such as zip codes.")
+        str | None,
+        typer.Option(
+            metavar=LIST,
+            help="Columns whose numbers are codes, such as zip codes, separated by commas.",
+        ),
     ] = None,
     test: Annotated[
         str | None,

@@ -48,7 +48,10 @@ def encode_command(
     ] = Unknown.REFUSE,
     keep: Annotated[
         str | None,
-        typer.Option(help="Columns of the input to copy to the output, separated by commas."),
+        typer.Option(
+            metavar=options.LIST,
+            help="Columns of the input to copy to the output, separated by commas.",
+        ),
     ] = None,
     separator: Annotated[
         str | None, typer.Option(help="Field separator of a CSV input [default: detected].")

@@ -6,10 +6,8 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from fairbench.cli.options import LIST
 from fairbench.errors import ConfigError
-
-_LIST = "separated by commas"
-"""What the help of an option says that takes a list of values."""
 
 
 class CheckedCommand(TyperCommand):
@@ -31,7 +29,7 @@ def _refuse_repeated(given: list[Any]) -> None:
     those that it was given.
     """
     for option in given:
-        if _LIST in (getattr(option, "help", None) or "") and given.count(option) > 1:
+        if option.metavar == LIST and given.count(option) > 1:
             raise ConfigError(
                 f"{option.opts[0]} is given {given.count(option)} times.",
                 f"Give it once. Its help: {option.help}",
@@ -41,10 +39,13 @@ def _refuse_repeated(given: list[Any]) -> None:
 def _refuse_empty(values: dict[str, Any], given: list[Any]) -> None:
     """Raise ConfigError where a value is an empty text, as an unset variable of a script is.
 
-    A path would be this folder, and other values would be taken for options that are not there.
+    A path would be this folder, and other values would be taken for options that are not there;
+    so would a list of nothing but commas.
     """
     for parameter in given:
         value = values[parameter.name]
+        if parameter.metavar == LIST and not value.strip(", "):
+            value = ""
         if "" in (value if isinstance(value, list | tuple) else [value]):
             if parameter.param_type_name == "argument":
                 raise ConfigError(f"{parameter.name} is empty.", "Give a value.")

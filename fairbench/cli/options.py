@@ -10,6 +10,9 @@ import typer
 
 from fairbench.config import Device, ExecutorName
 
+LIST = "A,B,..."
+"""Placeholder, in the help, of a list of values: what takes one is known by it."""
+
 
 def complete_methods(incomplete: str) -> Iterator[str]:
     """Complete the last of several method names, for the shell."""
@@ -37,6 +40,7 @@ Datasets = Annotated[
     str | None,
     typer.Option(
         "--dataset",
+        metavar=LIST,
         help="Datasets or dataset cards (.yaml), separated by commas.",
         autocompletion=complete_datasets,
     ),
@@ -53,7 +57,7 @@ DatasetName = Annotated[
     str,
     typer.Argument(help="Dataset or dataset card (.yaml).", autocompletion=complete_datasets),
 ]
-SeedList = Annotated[str | None, typer.Option(help="Seeds, separated by commas.")]
+SeedList = Annotated[str | None, typer.Option(metavar=LIST, help="Seeds, separated by commas.")]
 BudgetOption = Annotated[
     str | None,
     typer.Option(
@@ -130,7 +134,9 @@ RealDataOnly = Annotated[
 Formats = Annotated[
     str,
     typer.Option(
-        "--format", help="File formats of the figures, separated by commas: png, pdf, svg."
+        "--format",
+        metavar=LIST,
+        help="File formats of the figures, separated by commas: png, pdf, svg.",
     ),
 ]
 

@@ -13,7 +13,7 @@ import typer
 from fairbench.cli.across import tables_across
 from fairbench.cli.console import err
 from fairbench.cli.nothing import nothing_measured, nothing_replicated
-from fairbench.cli.options import Against, Formats, Results, StoreUrl, complete_datasets
+from fairbench.cli.options import LIST, Against, Formats, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
 from fairbench.errors import ConfigError, StoreError, UnknownNameError, nearest
@@ -69,11 +69,15 @@ def plot(
         typer.Option(help="Dataset [default: all].", autocompletion=complete_datasets),
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(help="Methods to draw, separated by commas [default: all].")
+        str | None,
+        typer.Option(metavar=LIST, help="Methods to draw, separated by commas [default: all]."),
     ] = None,
     highlight: Annotated[
         str | None,
-        typer.Option(metavar="METHODS", help="Methods to draw in colour; the others are grey."),
+        typer.Option(
+            metavar=LIST,
+            help="Methods to draw in colour, separated by commas; the others are grey.",
+        ),
     ] = None,
     collection: Annotated[
         str | None,

@@ -18,7 +18,9 @@ def run_command(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Methods, separated by commas, or all.", autocompletion=options.complete_methods
+            metavar=options.LIST,
+            help="Methods, separated by commas, or all.",
+            autocompletion=options.complete_methods,
         ),
     ] = None,
     datasets: options.Datasets = None,

@@ -116,10 +116,12 @@ def _member(source: ArraySource, names: list[str]) -> str:
                 f"{nearest(source.part, names)}"
             )
         return source.part
+    if not names:
+        raise DataError(f"--{source.name}: {source.path} holds no array: save it again.")
     if len(names) != 1:
         raise DataError(
             f"--{source.name}: {source.path} holds {len(names)} arrays: name one, as in "
-            f"{source.path}:{names[0] if names else 'z'}. {nearest('', names)}"
+            f"{source.path}:{names[0]}. {nearest('', names)}"
         )
     return names[0]
 

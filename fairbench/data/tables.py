@@ -213,10 +213,7 @@ def is_parquet(path: Path) -> bool:
         with path.open("rb") as stream:
             start = stream.read(1 << 16)
     except FileNotFoundError:
-        raise DataError(
-            f"There is no file {path}.",
-            "Check the path; `file:` of a card is relative to the folder of the card.",
-        ) from None
+        raise DataError(f"There is no file {path}.", "Check the path.") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.", "Check the path.") from None
     if not start:

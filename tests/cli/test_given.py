@@ -13,6 +13,7 @@ from tests.conftest import Call
         ("run --methods plain --methods random --dataset toy --dry-run", "--methods"),
         ("run --methods plain --dataset toy --dataset other --dry-run", "--dataset"),
         ("plot curves --format png --format=pdf", "--format"),
+        ("data new people.csv --drop a --category b --drop c", "--drop"),
     ],
 )
 def test_an_option_that_takes_a_list_is_not_given_twice(
@@ -49,6 +50,8 @@ def test_other_options_may_be_repeated_and_the_last_one_counts(
         (("audit", "--z", "", "--s", "s.npy"), "--z"),
         (("results", "export", ""), "file"),
         (("board", "page", ""), "boards"),
+        (("data", "new", "people.csv", "--sensitive", ","), "--sensitive"),
+        (("data", "new", "people.csv", "--drop", ", ,"), "--drop"),
     ],
 )
 def test_an_empty_value_is_not_taken_for_none(
