@@ -1,9 +1,9 @@
 """The file of a board: a zip of Parquet tables, which any tool opens, and ``board.json``.
 
 Figures are float32 columns, one per name; what is alike in many rows is stored once. Readings of
-single auditors and replicates, most of a board's numbers, have 16 bits of precision: 1e-5 of the
-value, far less than their noise. Everything that is read is checked as an import is: see
-:mod:`fairbench.store.imported_rows`.
+single auditors, replicates, and figures that are only shown have 16 bits of precision: 2e-5 of the
+value, far less than their noise. Areas, ranks and certificates keep all their bits. Everything that
+is read is checked as an import is: see :mod:`fairbench.store.imported_rows`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import json
 import lzma
+import re
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -58,9 +59,14 @@ _JSON = frozenset(
 """Fields that are stored as text; they repeat, so they take little room."""
 
 _REPLICATES = "replicates"
-_SHORTENED = frozenset({_REPLICATES, "mutual_information", "mutual_information_validation"})
-"""Columns without the last byte of each float32: of readings and areas. (Figures of points have a
-prefix in their names.)"""
+_SHORTENED = re.compile(
+    # Of single auditors, and areas. (Figures of points have a prefix in their names.)
+    f"{_REPLICATES}|mutual_information(_validation)?|(processor_)?seconds"
+    # Of points: what tables show, and no area, rank or choice of a point is made of.
+    f"|{_FIGURE}(.*_(low|high)|(demographic|equal).*_gap.*|(auc|balanced_accuracy)_.*"
+    r"|mutual_information_(prediction|with_y|y_validation|extrapolated|queries_\d+))"
+)
+"""Columns without the last byte of each float32."""
 
 _FIRST_SCHEMA = 6
 """Schema of the first boards: what came later may be missing."""
@@ -163,7 +169,7 @@ def _shortened(name: str, column: pa.Array) -> pa.Array:
     """Round float32 values, or lists of them, to 16 bits; rounding them again changes nothing."""
     import pyarrow as pa
 
-    if name not in _SHORTENED:
+    if not _SHORTENED.fullmatch(name):
         return column
     if _is_list(column):
         return pa.ListArray.from_arrays(column.offsets, _shortened(name, column.values))

@@ -82,6 +82,28 @@ def test_a_board_gives_the_table_that_it_was_made_of(tmp_path: Path, change: Cha
     pd.testing.assert_frame_equal(after, before.drop(columns="origin"), rtol=1e-5, atol=1e-6)
 
 
+def test_a_board_rounds_what_tables_show_and_nothing_that_areas_or_ranks_are_made_of(
+    tmp_path: Path,
+) -> None:
+    board = board_of(tmp_path, lambda records: with_figures(on_real_data(records), 1 / 3))
+    (shown,) = {point.values["auc_s"] for point in board.points if point.values}
+    assert shown == pytest.approx(1 / 3, rel=2e-5)
+    assert shown != np.float32(1 / 3)
+    for whole in (*AXES, "certified_parity_gap", "accuracy_y", "distortion_own_decoder"):
+        assert {p.values[whole] for p in board.points if p.values} == {float(np.float32(1 / 3))}
+
+
+def with_figures(records: list[Record], value: float) -> list[Record]:
+    """The run, all figures of whose points have one value."""
+    names = (*AXES, "auc_s", "certified_parity_gap", "accuracy_y", "distortion_own_decoder")
+    return [
+        one.replace(values=dict(one.values) | dict.fromkeys(names, value))
+        if isinstance(one, PointRecord) and one.values
+        else one
+        for one in records
+    ]
+
+
 def test_a_curve_that_is_not_finished_is_not_on_a_board(tmp_path: Path) -> None:
     def killed(records: list[Record]) -> list[Record]:
         """As a run leaves it that is killed while it reads the last point of one method."""
