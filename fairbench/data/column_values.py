@@ -90,6 +90,8 @@ def find_notation(column: pd.Series, decimal: Decimal = ".") -> tuple[Notation, 
         return None
     text = pd.Series(column.dropna().unique(), dtype=object).astype(str)
     plain = np.isfinite(parse(text, decimal))
+    if plain.all():
+        return None
     comma, grouped, signed = (
         text.str.fullmatch(pattern).to_numpy(bool) for pattern in (_COMMA, _GROUPED, _WITH_SIGN)
     )
@@ -211,11 +213,19 @@ def parse(column: pd.Series, decimal: Decimal = ".") -> npt.NDArray[np.float64]:
     import pandas as pd
 
     if isinstance(column.dtype, pd.CategoricalDtype):
-        of_category = parse(column.cat.categories.to_series(), decimal)
-        # One more place, at the end, for missing values.
-        values: npt.NDArray[np.float64] = np.append(of_category, np.nan)[column.cat.codes]
-        return values
+        return _by_distinct(column.cat.codes, column.cat.categories.to_series(), decimal)
+    if isinstance(column.dtype, pd.StringDtype) and 2 * column.nunique() < len(column):
+        codes, distinct = pd.factorize(column)  # to read each text once is many times as fast
+        return _by_distinct(codes, distinct.to_series(), decimal)
     if decimal == "," and column.dtype.kind not in "biuf":
         text = column.astype(str)
         column = text.mask(text.str.fullmatch(_GROUPED_BY_POINTS)).str.replace(",", ".")
     return np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+
+
+def _by_distinct(
+    codes: npt.ArrayLike, distinct: pd.Series, decimal: Decimal
+) -> npt.NDArray[np.float64]:
+    """Return the number of each code ``(n,)``: -1, a missing value, is the place at the end."""
+    values: npt.NDArray[np.float64] = np.append(parse(distinct, decimal), np.nan)[np.asarray(codes)]
+    return values

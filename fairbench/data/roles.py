@@ -78,11 +78,13 @@ def deal(
     """
     order = rng.permutation(len(rows))
     order = order[np.argsort(stratum[order], kind="stable")]
-    part = np.empty(len(rows), np.int64)
-    share = np.array(shares)
-    counts = np.zeros(len(shares))
-    for place, row in enumerate(order):
-        choice = int(np.argmax(share * (place + 1) - counts))
-        part[row] = choice
+    counts = [0] * len(shares)
+    choices = []
+    for dealt in range(1, len(rows) + 1):
+        behind = [share * dealt - count for share, count in zip(shares, counts, strict=True)]
+        choice = behind.index(max(behind))
+        choices.append(choice)
         counts[choice] += 1
+    part = np.empty(len(rows), np.int64)
+    part[order] = choices
     return [rows[part == i] for i in range(len(shares))]
