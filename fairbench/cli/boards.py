@@ -27,7 +27,7 @@ from fairbench.leaderboard import build
 from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.board_changes import compare_boards
 from fairbench.leaderboard.board_file import SUFFIX, read_board, to_bytes
-from fairbench.leaderboard.boards import PUBLISHED, find_board, installed_board
+from fairbench.leaderboard.boards import PUBLISHED, find_board, installed_board, models_of
 from fairbench.leaderboard.select import read
 from fairbench.metrics.rows import LeaderboardRow
 from fairbench.models.query import ResultsLocation
@@ -43,9 +43,8 @@ def board_list() -> None:
     registry = load_plugins()
     rows = []
     for name in sorted(registry.boards):
-        board = find_board(name, registry)
-        info = board.info
-        methods = {(unit.method, unit.params_label) for unit in board.units}
+        info, models = models_of(name, registry)
+        methods = {(unit.method, unit.params_label) for unit in models}
         folds = f"{info.folds}" if info.folds else "1: no ranks"
         audit = f"{info.audit}, version {info.audit_version}"
         rows.append((name, info.dataset, info.budget, audit, folds, str(len(methods)), info.made))

@@ -14,9 +14,9 @@ import lzma
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -44,6 +44,9 @@ SUFFIX = ".board"
 
 MAX_BYTES, MAX_ROWS, MAX_CELLS = 2**26, 200_000, 4_000_000
 """Unpacked bytes of a table (64 MiB), its rows and its cells: far more than any board has."""
+
+_Tables = Mapping[str, list[dict[str, Any]]]
+Content = TypeVar("Content")
 
 _INFO = "board.json"
 _FIGURE, _COST = "figure ", "cost "
@@ -188,26 +191,45 @@ def read_board(path: Path) -> Board:
     StoreError
         It cannot be read, is none, was written by a newer fairbench, or holds what no store would.
     """
-    hint = "Boards are written by: fairbench board export"
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror}.", hint) from None
-    try:
-        return from_bytes(content)
-    except StoreError as error:
-        raise StoreError(f"{path}: {error.message}", error.hint) from None
+    return _read(path, from_bytes)
+
+
+def read_models(path: Path) -> tuple[BoardInfo, list[UnitRecord]]:
+    """Read what a board is of, and its models, without what was measured of them.
+
+    Raises StoreError, as :func:`read_board` does.
+    """
+    return _read(path, lambda content: _checked(content, ("units",), _models))
 
 
 def from_bytes(content: bytes) -> Board:
     """Return the board of a file's content; StoreError where it is none."""
+    return _checked(content, ("units", "points", "readings", "references", "areas"), _board)
+
+
+def _read(path: Path, of: Callable[[bytes], Content]) -> Content:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        hint = "Boards are written by: fairbench board export"
+        raise StoreError(f"{path} cannot be read: {error.strerror}.", hint) from None
+    try:
+        return of(content)
+    except StoreError as error:
+        raise StoreError(f"{path}: {error.message}", error.hint) from None
+
+
+def _checked(
+    content: bytes, names: Sequence[str], of: Callable[[BoardInfo, _Tables], Content]
+) -> Content:
+    """Make something of the tables of these names; StoreError where they are of no board."""
     hint = "Get it again, or write it again with: fairbench board export"
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             info = BoardInfo.model_validate_json(_member(archive, _INFO))
             tables = {
                 name: _rows(_member(archive, f"{name}.parquet"))
-                for name in ("units", "points", "readings", "references", "areas")
+                for name in names
                 if f"{name}.parquet" in archive.namelist()
             }
     except ValidationError as error:
@@ -217,7 +239,7 @@ def from_bytes(content: bytes) -> Board:
     except _DAMAGED as error:
         raise StoreError(f"it is no board: {error}.", hint) from None
     try:
-        return _board(info, tables)
+        return of(info, tables)
     # Of JSON that is nested without end, a RecursionError.
     except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise StoreError(f"it is no board: {error}.", hint) from None
@@ -271,7 +293,7 @@ def _is_plain(kind: Any) -> bool:
     return any(is_one(kind) for is_one in of)
 
 
-def _board(info: BoardInfo, tables: Mapping[str, list[dict[str, Any]]]) -> Board:
+def _models(info: BoardInfo, tables: _Tables) -> tuple[BoardInfo, list[UnitRecord]]:
     units = [
         _record(UnitRecord, "units", row | {"origin": info.name}) for row in tables.get("units", ())
     ]
@@ -282,6 +304,11 @@ def _board(info: BoardInfo, tables: Mapping[str, list[dict[str, Any]]]) -> Board
             raise ValueError(f"a row is of simulated data: {unit.title}")
         if (unit.dataset, unit.budget, unit.protocol) != (info.dataset, info.budget, info.protocol):
             raise ValueError(f"a row is not of the {info.title}: {unit.title}")
+    return info, units
+
+
+def _board(info: BoardInfo, tables: _Tables) -> Board:
+    _, units = _models(info, tables)
     readings: dict[int, list[dict[str, Any]]] = {}
     for row in tables.get("readings", ()):
         readings.setdefault(row.pop("point"), []).append(row)

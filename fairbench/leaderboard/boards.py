@@ -8,9 +8,10 @@ from pathlib import Path
 from fairbench.api.published import BoardFile
 from fairbench.data.files import OFFLINE_ENV, cache_folder, check_file, fetch
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
-from fairbench.leaderboard.board import Board
-from fairbench.leaderboard.board_file import SUFFIX, read_board
+from fairbench.leaderboard.board import Board, BoardInfo
+from fairbench.leaderboard.board_file import SUFFIX, read_board, read_models
 from fairbench.registry import Registry
+from fairbench.store.records import UnitRecord
 
 PUBLISHED = "published"
 """Stands for the newest published board of a dataset."""
@@ -71,9 +72,19 @@ def _newest(registry: Registry, dataset: str | None) -> BoardFile:
     return max(known, key=lambda board: board.version)
 
 
+def models_of(name: str, registry: Registry) -> tuple[BoardInfo, list[UnitRecord]]:
+    """Return what an installed board is of, and its models; StoreError as :func:`find_board`."""
+    return read_models(_file_of(registry.boards[name]))
+
+
 def _read(source: BoardFile) -> Board:
+    return read_board(_file_of(source))
+
+
+def _file_of(source: BoardFile) -> Path:
+    """Return the file of a board, which may be downloaded."""
     if source.path is not None:
-        return read_board(source.path)
+        return source.path
     if source.download is None:
         raise StoreError(f"The board {source.name} has neither a file nor an address.")
     folder = cache_folder() / "boards"
@@ -86,4 +97,4 @@ def _read(source: BoardFile) -> Board:
                 f"Get {', '.join(source.download.urls)} and name the file: --against FILE.board",
             )
     check_file(path, source.download)
-    return read_board(path)
+    return path
