@@ -122,7 +122,8 @@ def attacks(data: Prepared, base: Base) -> Iterator[tuple[str, str, Representati
     yield "marks", "other rows for auditors", marks
     yield "first-half", "other rows for auditors", FirstHalf(base, ciphers()[1])
     train = data.roles[Role.ENCODER_TRAIN]
-    yield "drowned", "huge values", Drowned(base, ciphers()[3], train.x, train.s)
+    decoder = Drowned(base, ciphers()[3], train.x, train.s)
+    yield "drowned", "huge values in reconstructions", decoder
 
 
 def audit_attacks(

@@ -204,6 +204,6 @@ def ciphers() -> list[Cipher]:
         Cipher("small-gray", "low bits", _gray, _ungray),
         Cipher("parity", "parity of many bits", _spread, _gathered),
         Cipher("stripes", "modular stripes", _striped, _unstriped),
-        Cipher("tokens", "look-up", tokens.hide, tokens.reveal),
-        Cipher("outliers", "huge values", _beside_huge, _from_beside_huge),
+        Cipher("tokens", "look-up table", tokens.hide, tokens.reveal),
+        Cipher("outliers", "huge values in z", _beside_huge, _from_beside_huge),
     ]

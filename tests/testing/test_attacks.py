@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import takewhile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -33,6 +35,13 @@ def test_there_are_twelve_attacks_of_seven_families(prepared: Prepared) -> None:
     found = list(attacks(prepared, bases(prepared)["x"]))
     assert len({name for name, _, _ in found}) >= 12
     assert len({family for _, family, _ in found}) >= 7
+
+
+def test_families_have_the_names_of_the_page(prepared: Prepared) -> None:
+    page = Path(__file__).parents[2] / "docs" / "limits.md"
+    rows = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \| \.\d", page.read_text(encoding="utf-8"), re.M)
+    found = attacks(prepared, bases(prepared)["x"])
+    assert dict(rows) == {name: family for name, family, _ in found}
 
 
 def test_every_honest_decoder_of_an_attack_gives_the_base(prepared: Prepared) -> None:
