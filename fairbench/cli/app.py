@@ -15,6 +15,7 @@ import typer
 
 from fairbench.cli import streams
 from fairbench.cli.commands import COMMANDS
+from fairbench.cli.given import UsageError
 from fairbench.cli.lazy import LazyGroup
 from fairbench.errors import FairbenchError
 
@@ -91,9 +92,6 @@ class _EndedBySigterm:
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Where files of fairbench's own cannot be written, a FairbenchError says so."""
 
-_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
-"""Base of every mistake on the command line; typer does not export it."""
-
 
 def _guarded(call: Callable[..., Any]) -> int:
     try:
@@ -103,7 +101,7 @@ def _guarded(call: Callable[..., Any]) -> int:
     except FairbenchError as error:
         _complain(error.message, error.hint)
         return 2
-    except _UsageError as error:
+    except UsageError as error:
         return _usage(error)
     except (typer.Abort, KeyboardInterrupt):
         print("Interrupted.", file=sys.stderr)

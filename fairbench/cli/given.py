@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import typer
 from typer.core import TyperCommand
 
 from fairbench.cli.options import LIST
 from fairbench.errors import ConfigError
+
+UsageError: type[Any] = typer.BadParameter.__mro__[1]
+"""Base of every mistake on the command line; typer does not export it."""
 
 
 class CheckedCommand(TyperCommand):
@@ -15,11 +19,15 @@ class CheckedCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the command line; ConfigError where an option is there twice, or empty."""
-        if not ctx.resilient_parsing:
-            values, _, given = self.make_parser(ctx).parse_args(args=list(args))
-            _refuse_repeated(given)
-            _refuse_empty(values, given)
-        return super().parse_args(ctx, args)
+        try:
+            if not ctx.resilient_parsing:
+                values, _, given = self.make_parser(ctx).parse_args(args=list(args))
+                _refuse_repeated(given)
+                _refuse_empty(values, given)
+            return super().parse_args(ctx, args)
+        except UsageError as error:
+            error.ctx = error.ctx or ctx  # whose help to see
+            raise
 
 
 def _refuse_repeated(given: list[Any]) -> None:

@@ -70,3 +70,11 @@ def test_a_missing_argument_is_told_in_two_lines(fairbench_here: Call) -> None:
     first, second = told.stderr.splitlines()
     assert first == "Error: Missing argument 'kind'. Choose from: methods, datasets, metrics"
     assert second == "See: fairbench list --help"
+
+
+def test_a_missing_value_names_the_help_of_its_command(fairbench_here: Call) -> None:
+    told = fairbench_here("leaderboard", "--compare", "pca")
+    assert told.returncode == 2
+    first, second = told.stderr.splitlines()
+    assert first == "Error: Option '--compare' requires 2 arguments."
+    assert second == "See: fairbench leaderboard --help"
