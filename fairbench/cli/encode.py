@@ -14,6 +14,7 @@ from fairbench.cli.plugins import load_plugins
 from fairbench.cli.stored_code import warn_of_changed_code
 from fairbench.config import split_names
 from fairbench.data.unknown import Unknown
+from fairbench.models.certified_codes import CertifiedCodes, read_certified_codes
 from fairbench.models.encode import (
     FAR,
     EncodingSummary,
@@ -71,6 +72,7 @@ def encode_command(
     show_warnings(model.results.card_data.notes)
     encoder = make_row_encoder(model, point, unknown=unknown, random_state=random_state)
     between = given or detect_separator(input_)
+    codes = _codes_of(model, encoder)
     started, done = time.perf_counter(), 0
     with spinner("reading") as show:
 
@@ -83,12 +85,21 @@ def encode_command(
 
         try:
             summary = encoder.encode_file(
-                input_, output, keep=columns, separator=between, report=report
+                input_, output, keep=columns, separator=between, codes=codes, report=report
             )
         except KeyboardInterrupt:
             err.print(f"Stopped after row {done:,}; {output} was not written.", markup=False)
             raise
     _summarise(summary, encoder, output, time.perf_counter() - started)
+    if codes is not None:
+        _compare_codes(summary, codes)
+
+
+def _codes_of(model: StoredModel, encoder: RowEncoder) -> CertifiedCodes | None:
+    """Read the codes that the certificate of the point counts; None where there is none."""
+    point = encoder.point
+    known = [one for one in model.points if point is None or one.label == point.label]
+    return read_certified_codes(model, known[0]) if known else None
 
 
 def _describe(model: StoredModel, encoder: RowEncoder) -> None:
@@ -130,3 +141,23 @@ def _summarise(summary: EncodingSummary, encoder: RowEncoder, output: Path, seco
         )
     columns = "z0" if summary.dimensions == 1 else f"z0 to z{summary.dimensions - 1}"
     err.print(f"{summary.rows:,} rows, {columns}, in {seconds:.1f} s: {output}", markup=False)
+
+
+def _compare_codes(summary: EncodingSummary, codes: CertifiedCodes) -> None:
+    """Print how many rows have a code that the certificate does not count."""
+    if not summary.other_codes:
+        err.print("All codes are among those that the certificate counts.", markup=False)
+        return
+    said = (
+        f"{summary.other_codes:,} of {format_count(summary.rows, 'row')} "
+        f"({summary.other_codes / summary.rows:.2%}) have a code that the certificate does not "
+        f"count; of the test rows {codes.overflow:.2%} had one."
+    )
+    if not codes.are_too_many(summary.other_codes, summary.rows):
+        err.print(said, markup=False)
+        return
+    err.print(
+        f"Warning: {said} It does not hold for these rows: audit what you hand out, with "
+        "fairbench audit --z and --s.",
+        markup=False,
+    )

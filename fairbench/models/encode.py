@@ -18,6 +18,7 @@ from fairbench.data.unknown import Unknown
 from fairbench.data.used_columns import UsedColumns
 from fairbench.data.writing import TableWriter
 from fairbench.errors import ConfigError, DataError, nearest
+from fairbench.models.certified_codes import CertifiedCodes
 from fairbench.models.lookup import StoredModel
 
 if TYPE_CHECKING:
@@ -48,10 +49,13 @@ FAR = 10.0
 class EncodingSummary:
     """Rows encoded and columns of z; by column how many unknown values were replaced, and how many
     numbers are far from those of the training (:data:`FAR` standard deviations from their mean).
+
+    ``other_codes``: rows whose code the certificate does not count.
     """
 
     rows: int = 0
     dimensions: int = 0
+    other_codes: int = 0
     replaced: dict[str, int] = field(default_factory=dict)
     far: dict[str, int] = field(default_factory=dict)
 
@@ -94,6 +98,7 @@ class RowEncoder:
         keep: Sequence[str] = (),
         separator: str = ",",
         rows: int = CHUNK,
+        codes: CertifiedCodes | None = None,
         report: Callable[[int], None] = lambda rows: None,
     ) -> EncodingSummary:
         """Encode every row of a CSV or Parquet file into another one.
@@ -110,6 +115,8 @@ class RowEncoder:
             Between the fields of a CSV source.
         rows : int
             At a time.
+        codes : CertifiedCodes, optional
+            Codes of the certificate, from which others are told.
         report : callable
             Called with the number of rows encoded so far.
 
@@ -145,6 +152,8 @@ class RowEncoder:
                     summary.replaced[name] = summary.replaced.get(name, 0) + count
                 for name, count in used.far(x, FAR).items():
                     summary.far[name] = summary.far.get(name, 0) + count
+                if codes is not None:
+                    summary.other_codes += codes.count_others(z)
                 summary.rows += len(z)
                 summary.dimensions = z.shape[1]
                 report(summary.rows)

@@ -194,6 +194,22 @@ def test_a_users_mistake_is_answered_in_a_few_lines(here: Here, words: str, says
     assert not out
 
 
+def test_codes_that_a_certificate_does_not_count_are_told(
+    here: Here, folder: Path, prepared: Prepared
+) -> None:
+    certified = {"certified_overflow": 0.0, "certified_rows": 600.0}
+    for name in ("constant", "identity"):
+        store_model(folder / "certified", prepared, name, {"-": certified}, point=Point())
+    words = ("--results", "certified", "--input", "new.csv", "--output", "z.csv")
+    _, _, err = here("encode", "--method", "constant", *words)
+    assert err.splitlines()[-1] == "All codes are among those that the certificate counts."
+    _, _, err = here("encode", "--method", "identity", *words)
+    said = err.splitlines()[-1]
+    assert said.startswith("Warning: 1,")
+    assert "have a code that the certificate does not count; of the test rows 0.00% had" in said
+    assert "fairbench audit --z" in said
+
+
 def test_parquet_is_encoded_whatever_its_bytes_look_like(here: Here, folder: Path) -> None:
     # Read as text, the long run of one letter is a field beyond any length.
     frame = pd.read_csv(folder / "new.csv")
