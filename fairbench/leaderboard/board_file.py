@@ -67,7 +67,7 @@ _SHORTENED = re.compile(
     f"{_REPLICATES}|mutual_information(_validation)?|(processor_)?seconds"
     # Of points: what tables show, and no area, rank or choice of a point is made of.
     f"|{_FIGURE}(.*_(low|high)|(demographic|equal).*_gap.*|(auc|balanced_accuracy)_.*"
-    r"|mutual_information_(prediction|with_y|y_validation|extrapolated|queries_\d+))"
+    r"|mutual_information_(prediction|with_y|extrapolated|queries_\d+))"
 )
 """Columns without the last byte of each float32."""
 

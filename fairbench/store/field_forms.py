@@ -36,9 +36,6 @@ MAX_INTEGER = 2**31 - 1
 MAX_FIGURE, MAX_COST = 1e12, 1e30
 """Largest measured figure, and largest cost: squares of both are finite."""
 
-MAXMAX_ITEMS = 10_000
-"""Most entries of a list."""
-
 MAX_ITEMS = 10_000
 """Most entries of a list."""
 
