@@ -144,7 +144,7 @@ def _notes(verdict: Verdict) -> list[str]:
     if sources < len(verdict.tables):
         notes.append(
             f"The {len(verdict.tables)} tables come from {format_count(sources, 'source')}. Those "
-            "of one source ask the same people: in intervals and p-values they count as one."
+            "of one source describe the same people: in intervals and p-values they count as one."
         )
     if verdict.reference is not None:
         notes.append(

@@ -62,7 +62,7 @@ class Information(Metric):
         ),
         "mutual_information_high": (
             "upper end of the same interval; where no auditor is clearly better than the class "
-            "prior, that of the best of them if it is higher"
+            "prior, the upper end of the best auditor's interval if that is higher"
         ),
         "mutual_information_validation": "I(Z;S) on the validation set by the same auditor, nats",
         "mutual_information_paper": (

@@ -332,9 +332,11 @@ class AcrossRow(VariantRow):
         "the aware track accuracy_y_at_leakage_10",
     ]
     family: Annotated[str, "methods of one module; a baseline is a family of its own"]
-    tables: Annotated[int, "tables on which all these rows are replicated"]
-    sources: Annotated[int, "sources of these tables: those of one source ask the same people"]
-    tables_missing: Annotated[int, "tables of the collection without replicated rows"]
+    tables: Annotated[int, "number of tables on which all these rows are replicated"]
+    sources: Annotated[
+        int, "number of sources of these tables; tables of one source describe the same people"
+    ]
+    tables_missing: Annotated[int, "number of tables of the collection without replicated rows"]
     mean_rank: Annotated[float, "mean rank over tables, by weight; 1 is best, ties share ranks"]
     mean_rank_low: Annotated[
         float | None,
@@ -344,10 +346,11 @@ class AcrossRow(VariantRow):
     mean_figure: Annotated[float, "mean of the measure over tables, by weight"]
     compared_with: Annotated[str | None, "method that the next columns compare with"] = None
     wins: Annotated[
-        int | None, "tables on which the 95% interval of the difference over folds is in favour"
+        int | None,
+        "number of tables on which the 95% interval of the difference over folds is in favour",
     ] = None
-    ties: Annotated[int | None, "tables on which that interval holds 0"] = None
-    losses: Annotated[int | None, "tables on which it is against"] = None
+    ties: Annotated[int | None, "number of tables on which that interval holds 0"] = None
+    losses: Annotated[int | None, "number of tables on which it is against"] = None
     improvement: Annotated[
         float | None,
         "probability that a fold's figure is better than one of the other method on the same "

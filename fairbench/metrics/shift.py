@@ -84,13 +84,15 @@ class ShiftOfCurve(Metric):
     level = "curve"
     columns: ClassVar[Mapping[str, str]] = {
         "shift_points_within": (
-            "share of the points whose I in the target differs from I in the source by less than "
-            "the half width of the difference's 95% interval, or by .001 nats more"
+            "share of the points whose I in the target differs from I in the source by at most the "
+            "half width of the difference's 95% interval plus .001 nats"
         ),
-        "shift_points_above": "share of the points whose I in the target is larger than that",
+        "shift_points_above": (
+            "share of the points whose I in the target is larger by more than that"
+        ),
         "shift_leakage_change": "mean over points of I in the target less I in the source, nats",
         "shift_certificates_held": (
-            "mean over certified points of shift_certificate_held; empty where none is certified"
+            "mean of shift_certificate_held over the points that have it; empty where none has"
         ),
         "shift_accuracy_y_change": (
             "A_y in the target by the classifier of the source, less A_y in the source, at the "
