@@ -333,9 +333,7 @@ class AcrossRow(VariantRow):
     ]
     family: Annotated[str, "methods of one module; a baseline is a family of its own"]
     tables: Annotated[int, "number of tables on which all these rows are replicated"]
-    sources: Annotated[
-        int, "number of sources of these tables; tables of one source describe the same people"
-    ]
+    sources: Annotated[int, "number of their sources; those of one describe the same people"]
     tables_missing: Annotated[int, "number of tables of the collection without replicated rows"]
     mean_rank: Annotated[float, "mean rank over tables, by weight; 1 is best, ties share ranks"]
     mean_rank_low: Annotated[
