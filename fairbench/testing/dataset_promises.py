@@ -90,7 +90,7 @@ class DatasetTrial:
 
 @promise("its name and texts are there")
 def texts(trial: DatasetTrial) -> None:
-    """Readers of a leaderboard need citation and licence; a user's own table may be private."""
+    """Readers of a leaderboard need citation and licence; the card of a private table has none."""
     check_texts(trial.dataset)
     for text in () if issubclass(trial.dataset, CardDataset) else ("citation", "licence"):
         if not getattr(trial.dataset, text, ""):
@@ -189,13 +189,13 @@ def same_again(trial: DatasetTrial) -> None:
 
 @promise("no column of x is s under another name")
 def copies(trial: DatasetTrial) -> None:
-    """Then dropping it would be enough, and there would be nothing to compare."""
+    """Otherwise dropping that column would be enough, and there would be nothing to compare."""
     check_copies(trial.table.x, trial.table.s, (), trial.dataset.name)
 
 
 @promise("no column of x is the label of the main task under another name")
 def label_copies(trial: DatasetTrial) -> None:
-    """Then A_y says whether that column is released, and nothing else; other tasks may be so."""
+    """Otherwise A_y says only whether that column is released. Other tasks may be columns of x."""
     task, labels = next(iter(trial.table.y.items()), ("", np.array([])))
     if len(np.unique(labels)) < 2:
         raise Unmet("it has no task of two classes; see above")
