@@ -90,7 +90,7 @@ class DatasetTrial:
 
 @promise("its name and texts are there")
 def texts(trial: DatasetTrial) -> None:
-    """Readers of a leaderboard need citation and licence; the card of a private table has none."""
+    """Readers of a leaderboard need citation and licence; a private table may lack them."""
     check_texts(trial.dataset)
     for text in () if issubclass(trial.dataset, CardDataset) else ("citation", "licence"):
         if not getattr(trial.dataset, text, ""):
