@@ -16,7 +16,7 @@ import numpy as np
 from fairbench.api import Role
 from fairbench.api.dataset import Dataset, Images, Table
 from fairbench.data.card_dataset import CardDataset
-from fairbench.data.checks import check_copies, determines
+from fairbench.data.checks import determines
 from fairbench.data.files import data_root, find_files
 from fairbench.data.loading import load_dataset
 from fairbench.data.prepare import prepare
@@ -90,7 +90,7 @@ class DatasetTrial:
 
 @promise("its name and texts are there")
 def texts(trial: DatasetTrial) -> None:
-    """Readers of a leaderboard need citation and licence; a user's own table may be private."""
+    """Readers of a leaderboard need citation and licence; a private table may lack them."""
     check_texts(trial.dataset)
     for text in () if issubclass(trial.dataset, CardDataset) else ("citation", "licence"):
         if not getattr(trial.dataset, text, ""):
@@ -189,13 +189,24 @@ def same_again(trial: DatasetTrial) -> None:
 
 @promise("no column of x is s under another name")
 def copies(trial: DatasetTrial) -> None:
-    """Then dropping it would be enough, and there would be nothing to compare."""
-    check_copies(trial.table.x, trial.table.s, (), trial.dataset.name)
+    """Otherwise dropping that column would be enough, and there would be nothing to compare."""
+    table = trial.table
+    if issubclass(trial.dataset, CardDataset) and trial.dataset.card.allowed_copies:
+        # Loading it has refused all others.
+        allowed = ", ".join(map(repr, trial.dataset.card.allowed_copies))
+        raise Unmet(f"its card allows copies: {allowed}")
+    for name in table.x.columns:
+        if determines(table.x[name], table.s):
+            raise BrokenPromise(
+                f"the column {str(name)!r} determines the sensitive attribute: it is a copy of it, "
+                "possibly with another coding.",
+                "Leave it out of x.",
+            )
 
 
 @promise("no column of x is the label of the main task under another name")
 def label_copies(trial: DatasetTrial) -> None:
-    """Then A_y says whether that column is released, and nothing else; other tasks may be so."""
+    """Otherwise A_y says only whether that column is released. Other tasks may be columns of x."""
     task, labels = next(iter(trial.table.y.items()), ("", np.array([])))
     if len(np.unique(labels)) < 2:
         raise Unmet("it has no task of two classes; see above")

@@ -161,7 +161,7 @@ def blind(trial: MethodTrial) -> None:
 
 @promise("it codes as it declares")
 def coding(trial: MethodTrial) -> None:
-    """Audits use one draw of deterministic codes, several of stochastic ones, and count codes."""
+    """Audits use one draw of deterministic codes, and several of stochastic ones."""
     coded = trial.method.coding
     for representation in trial.coders:
         first, again = (trial.codes([representation])[0] for _ in range(2))
@@ -200,7 +200,7 @@ def _check_few_values(trial: MethodTrial) -> None:
             )
 
 
-@promise("codes depend on the input columns that it names alone")
+@promise("codes depend on no columns but the input columns that it names")
 def input_columns(trial: MethodTrial) -> None:
     """New rows need no other columns: where they lack them, x is zero there."""
     x, s = trial.test.x, trial.test.s
@@ -275,7 +275,7 @@ def decodes_alone(trial: MethodTrial) -> None:
 
 @promise("decode remembers nothing of the rows that were encoded")
 def forgets(trial: MethodTrial) -> None:
-    """Else it could be fitted to the very rows that its distortion is measured on."""
+    """Otherwise it could be fitted to the very rows that its distortion is measured on."""
     others, s = trial.data.roles[Role.AUDITOR_TRAIN], trial.test.s
     for representation, z in _decoded(trial):
         before = np.asarray(representation.decode(z.copy(), s.copy()))

@@ -200,7 +200,7 @@ def stacks(trial: MethodTrial) -> None:
 
 @promise("a recordable model trains as declared")
 def recordable(trial: MethodTrial) -> None:
-    """Of a recorded or compiled training, one step is traced, and repeated without its Python."""
+    """A recorded or compiled training traces one step, and repeats it without the Python code."""
     from fairbench.training import NeuralMethod
 
     _ = trial.first

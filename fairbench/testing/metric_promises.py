@@ -114,7 +114,7 @@ def columns(trial: MetricTrial) -> None:
 
 @promise("it computes from every kind of evaluation")
 def computes(trial: MetricTrial) -> None:
-    """One without a task, decoder or replicates must not cost the whole leaderboard its column."""
+    """An evaluation without task, decoder or replicates must not cost a leaderboard the column."""
     for name, evaluation in trial.evaluations.items():
         todo = "Return None for a value that is undefined."
         with convert_errors(f"On an evaluation {_of(name)} compute", todo):

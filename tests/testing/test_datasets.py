@@ -8,10 +8,11 @@ import pytest
 
 from fairbench.api import Architecture, Role
 from fairbench.api.dataset import DataFile, Dataset, Images, Table
+from fairbench.data.card_dataset import dataset_from_card
 from fairbench.data.files import find_files
 from fairbench.errors import CheckError, FairbenchError
 from fairbench.registry import load_registry
-from fairbench.testing import check_dataset
+from fairbench.testing import CheckResult, check_dataset, dataset_checks
 from tests.conftest import make_table
 
 DATASETS = load_registry().datasets.classes
@@ -185,3 +186,21 @@ def test_a_dataset_that_no_other_process_can_load_is_told() -> None:
 
     with pytest.raises(CheckError, match="another process"):
         check_dataset(Local)
+
+
+def test_a_copy_of_s_in_a_plugin_is_left_out_of_x_and_in_a_card_may_be_allowed(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(CheckError, match="it is a copy of it") as told:
+        check_dataset(Leaking)
+    assert "card" not in str(told.value)
+    table = make_table()
+    frame = table.x.assign(sex=table.s, copy=7 - table.s, hired=next(iter(table.y.values())))
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    card = tmp_path / "own.yaml"
+    card.write_text("file: own.csv\nsensitive: sex\nlabels: hired\nallowed_copies: [copy]\n")
+    outcomes = {c.promise.text: c.outcome() for c in dataset_checks(dataset_from_card(card))}
+    copies = outcomes["no column of x is s under another name"]
+    assert copies.verdict is CheckResult.SKIPPED
+    assert copies.what == "its card allows copies: 'copy'"
+    assert not [o.what for o in outcomes.values() if o.verdict is CheckResult.FAILED]
