@@ -139,7 +139,7 @@ COMMANDS = {
     ),
     "clean": Entry(
         MAINTENANCE,
-        "Delete stored representations, encoders and logs; results stay.",
+        "Delete stored representations, encoders, checkpoints and logs; results stay.",
         "clean:clean",
     ),
 }

@@ -209,8 +209,6 @@ def _draw(kind: str, dataset: DatasetReport) -> Figure:
 def split_formats(text: str) -> tuple[str, ...]:
     """Split the formats of figures; UnknownNameError where one is unknown."""
     names = split_names(text)
-    if not names:
-        raise ConfigError("--format names no format.", "As in --format png,pdf")
     for name in names:
         if name not in FORMATS:
             raise UnknownNameError("format", name, FORMATS)

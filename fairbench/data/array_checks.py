@@ -374,5 +374,5 @@ def _as_array(value: Any, name: str) -> np.ndarray:
     except ValueError:
         raise DataError(f"The rows of {name} are not all of one length.") from None
     if array.ndim == 0:
-        raise DataError(f"{name} is a single value, not one value or vector per row.")
+        raise DataError(f"{name} is a single value, not an array with one row per person.")
     return array

@@ -451,7 +451,7 @@ def test_options_that_cannot_be_followed_are_refused(fairbench_here: Call) -> No
     assert "--compare prints text" in fairbench_here(*compare).stderr
     nothing = fairbench_here("plot", "curves", "--results", "out", "--format", ",")
     assert nothing.returncode == 2
-    assert "names no format" in nothing.stderr
+    assert "--format is empty" in nothing.stderr
 
 
 @pytest.mark.thorough

@@ -139,6 +139,6 @@ def test_disparities_are_what_the_page_says() -> None:
         before = by_bit["kept"].drop(columns=settings[0.0]).mean(axis=1)
         correlations.append(before.corr(by_bit["disparity"][settings[0.0]], method="spearman"))
     text = page.read_text(encoding="utf-8")
-    (said,) = re.findall(r"a rank correlation of ([^:]*): none is negative", text)
+    (said,) = re.findall(r"rank correlations of the two are ([^:]*): none is negative", text)
     for figure, value in zip(figures(said), correlations, strict=True):
         assert as_printed(figure, value)
