@@ -76,8 +76,7 @@ def _shown(estimate: Estimate) -> str:
     return format_interval(estimate.value, *estimate.interval())
 
 
-def pair(board: Published, a: str, b: str, column: str) -> str:
-    """Show a figure of two methods, and their difference with its interval."""
+def _pair(board: Published, a: str, b: str, column: str) -> str:
     values = (format_share(board.of(name, column).value) for name in (a, b))
     return f"`{a}` {next(values)}, `{b}` {next(values)}: {_shown(board.gap(a, b, column))}"
 
@@ -92,7 +91,7 @@ def claims(board: Published) -> Iterator[Claim]:
 def _same_area(a: str, b: str, words: str) -> Callable[[Published], Claim]:
     return lambda board: Claim(
         f"{words} (equal areas, margin {format_share(AREA_MARGIN)})",
-        pair(board, a, b, "aufdc"),
+        _pair(board, a, b, "aufdc"),
         is_equal(board.gap(a, b, "aufdc"), AREA_MARGIN),
     )
 
@@ -100,7 +99,7 @@ def _same_area(a: str, b: str, words: str) -> Callable[[Published], Claim]:
 def _as_good_area(a: str, b: str) -> Callable[[Published], Claim]:
     return lambda board: Claim(
         f"RQ2: `{a}` is as good as `{b}` or better, by area (margin {format_share(AREA_MARGIN)})",
-        pair(board, a, b, "aufdc"),
+        _pair(board, a, b, "aufdc"),
         is_not_above(board.gap(a, b, "aufdc"), AREA_MARGIN),
     )
 
@@ -110,7 +109,7 @@ def _as_good_front(a: str, b: str, percent: int) -> Callable[[Published], Claim]
     column = f"accuracy_y_at_accuracy_s_{percent}"
 
     def claim(board: Published) -> Claim:
-        shown, verdict = pair(board, a, b, column), UNDECIDED
+        shown, verdict = _pair(board, a, b, column), UNDECIDED
         if board.splits_within(b, percent):
             verdict = is_not_above(board.gap(b, a, column), ACCURACY_MARGIN)
         else:
@@ -160,10 +159,9 @@ def _enough(method: str, column: str, words: str) -> Callable[[Published], Claim
     return claim
 
 
-def worse(a: str, b: str, words: str) -> Callable[[Published], Claim]:
-    """Whether the area of a is above that of b."""
+def _worse(a: str, b: str, words: str) -> Callable[[Published], Claim]:
     return lambda board: Claim(
-        words, pair(board, a, b, "aufdc"), is_above(board.gap(a, b, "aufdc"))
+        words, _pair(board, a, b, "aufdc"), is_above(board.gap(a, b, "aufdc"))
     )
 
 
@@ -242,14 +240,14 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
     ),
     (
         ("sofair", "sofair-nos"),
-        worse(
+        _worse(
             *("sofair-nos", "sofair"),
             "RQ1: a decoder that does not see s is worse than SoFaiR's (larger area)",
         ),
     ),
     (
         ("msfair", "sofair-nos"),
-        worse("sofair-nos", "msfair", "RQ1: and worse than MSFaiR's (larger area)"),
+        _worse("sofair-nos", "msfair", "RQ1: and worse than MSFaiR's (larger area)"),
     ),
     (
         ("sofair",),

@@ -12,8 +12,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from race_claims import format_race_claims
-
 from bit_tables import format_disparities, format_steps
 from board_rows import (
     LEADERBOARDS,
@@ -124,7 +122,6 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "single-shot": format_single_shot,
     "single-shot over splits": format_over_splits,
     "claims": format_claims,
-    "claims of race": format_race_claims,
     "claims of bits": format_claims_of_bits,
     "disparities": format_disparities,
     "steps": format_steps,
