@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from fairbench.api import Point
 from fairbench.cli import options
 from fairbench.cli.console import err, say_unused_columns, show_warnings, spinner
 from fairbench.cli.plugins import load_plugins
@@ -27,6 +28,7 @@ from fairbench.models.lookup import StoredModel, find_model
 from fairbench.models.points import describe_point, find_neighbours
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 from fairbench.report.format import format_count
+from fairbench.store.records import PointRecord
 
 
 def encode_command(
@@ -72,7 +74,8 @@ def encode_command(
     show_warnings(model.results.card_data.notes)
     encoder = make_row_encoder(model, point, unknown=unknown, random_state=random_state)
     between = given or detect_separator(input_)
-    codes = _codes_of(model, encoder)
+    audited = _audited(model, encoder.point)
+    codes = None if audited is None else read_certified_codes(model, audited)
     started, done = time.perf_counter(), 0
     with spinner("reading") as show:
 
@@ -95,11 +98,9 @@ def encode_command(
         _compare_codes(summary, codes)
 
 
-def _codes_of(model: StoredModel, encoder: RowEncoder) -> CertifiedCodes | None:
-    """Read the codes that the certificate of the point counts; None where there is none."""
-    point = encoder.point
-    known = [one for one in model.points if point is None or one.label == point.label]
-    return read_certified_codes(model, known[0]) if known else None
+def _audited(model: StoredModel, point: Point | None) -> PointRecord | None:
+    """Return the measured point that encodes; None where this very point was not audited."""
+    return next((one for one in model.points if point is None or one.label == point.label), None)
 
 
 def _describe(model: StoredModel, encoder: RowEncoder) -> None:
@@ -115,9 +116,9 @@ def _describe(model: StoredModel, encoder: RowEncoder) -> None:
     if unused := encoder.used.unused:
         err.print(say_unused_columns(unused), markup=False)
     changed = warn_of_changed_code(model)
-    known = [p for p in model.points if point is None or p.label == point.label]
-    if known:
-        figures = describe_point(known[0])
+    audited = _audited(model, point)
+    if audited is not None:
+        figures = describe_point(audited)
         code = ", of the earlier code" if changed else ""
         err.print(f"Audited figures of this point, on the test set{code}: {figures}", markup=False)
         return
