@@ -71,7 +71,7 @@ def read_certified_codes(model: StoredModel, point: PointRecord) -> CertifiedCod
     overflow, certifying = (point.figures.get(f"certified_{name}") for name in ("overflow", "rows"))
     if overflow is None or not certifying or model.unit.artefact is None:
         return None
-    number = [one.label for one in model.unit.points].index(point.label)
+    number = model.unit.number_of(point.label)
     name = str(ArrayName(number, Kind.Z, Role.AUDITOR_TRAIN))
     arrays = artefacts.load_few(model.results.folder, model.unit.artefact, [name])
     if arrays is None:

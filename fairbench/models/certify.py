@@ -99,7 +99,7 @@ def certify_candidates(
         if arrays is None:
             missing += 1
             continue
-        number = [one.label for one in candidate.unit.points].index(candidate.point.label)
+        number = candidate.unit.number_of(candidate.point.label)
         roles = AuditRows.encoded(data, arrays).data.roles
         z = PointArrays(arrays, number).by_part(Kind.Z, (Role.AUDITOR_TRAIN, Role.TEST))
         # Rows must be independent: each draw is certified alone, one row per row of the table.

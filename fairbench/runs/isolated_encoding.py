@@ -252,7 +252,7 @@ class AuditedPoint:
         if arrays is None or unit.encoder is None:
             raise StoreError(f"The codes of {unit.title} are not in {results}.")
         rows = RowsToEncode.of(AuditRows.of(planned.data, planned.budget.audit.rows).data)
-        (number,) = (i for i, point in enumerate(unit.points) if point.label == label)
+        number = unit.number_of(label)
         point = PointArrays(arrays, number)
         seeds = EncodingSeeds(rows.digest, planned.unit.seed, number)
         parts = rows.parts

@@ -170,6 +170,10 @@ class UnitRecord(Record):
         """Points it was read at; none before it was trained."""
         return self.read_points or ()
 
+    def number_of(self, label: str) -> int:
+        """Return the place of the point of a label among them, from 0; ValueError: not there."""
+        return [point.label for point in self.points].index(label)
+
     @property
     def training_identity(self) -> tuple[object, ...]:
         """What the model was trained as: equal for models that differ in their code alone."""
