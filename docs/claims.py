@@ -76,9 +76,15 @@ def _shown(estimate: Estimate) -> str:
     return format_interval(estimate.value, *estimate.interval())
 
 
-def _pair(board: Published, a: str, b: str, column: str) -> str:
+def pair(board: Published, a: str, b: str, column: str) -> str:
+    """Show a figure of two methods, and their difference with its interval."""
     values = (format_share(board.of(name, column).value) for name in (a, b))
     return f"`{a}` {next(values)}, `{b}` {next(values)}: {_shown(board.gap(a, b, column))}"
+
+
+def say_guess(method: str) -> str:
+    """Say what the figure of a method is that keeps a limit of A_s in no split."""
+    return f". No point of `{method}` is within the limit: its figure is a constant guess's"
 
 
 def claims(board: Published) -> Iterator[Claim]:
@@ -91,7 +97,7 @@ def claims(board: Published) -> Iterator[Claim]:
 def _same_area(a: str, b: str, words: str) -> Callable[[Published], Claim]:
     return lambda board: Claim(
         f"{words} (equal areas, margin {format_share(AREA_MARGIN)})",
-        _pair(board, a, b, "aufdc"),
+        pair(board, a, b, "aufdc"),
         is_equal(board.gap(a, b, "aufdc"), AREA_MARGIN),
     )
 
@@ -99,7 +105,7 @@ def _same_area(a: str, b: str, words: str) -> Callable[[Published], Claim]:
 def _as_good_area(a: str, b: str) -> Callable[[Published], Claim]:
     return lambda board: Claim(
         f"RQ2: `{a}` is as good as `{b}` or better, by area (margin {format_share(AREA_MARGIN)})",
-        _pair(board, a, b, "aufdc"),
+        pair(board, a, b, "aufdc"),
         is_not_above(board.gap(a, b, "aufdc"), AREA_MARGIN),
     )
 
@@ -109,11 +115,11 @@ def _as_good_front(a: str, b: str, percent: int) -> Callable[[Published], Claim]
     column = f"accuracy_y_at_accuracy_s_{percent}"
 
     def claim(board: Published) -> Claim:
-        shown, verdict = _pair(board, a, b, column), UNDECIDED
+        shown, verdict = pair(board, a, b, column), UNDECIDED
         if board.splits_within(b, percent):
             verdict = is_not_above(board.gap(b, a, column), ACCURACY_MARGIN)
         else:
-            shown += f". No point of `{b}` is within the limit: its figure is a constant guess's"
+            shown += say_guess(b)
         return Claim(
             f"RQ2: the same, by A_y where A_s is at most {percent}% of the way from a guess to "
             f"that of x (margin {format_share(ACCURACY_MARGIN)})",
@@ -159,9 +165,10 @@ def _enough(method: str, column: str, words: str) -> Callable[[Published], Claim
     return claim
 
 
-def _worse(a: str, b: str, words: str) -> Callable[[Published], Claim]:
+def worse(a: str, b: str, words: str) -> Callable[[Published], Claim]:
+    """Whether the area of a is above that of b."""
     return lambda board: Claim(
-        words, _pair(board, a, b, "aufdc"), is_above(board.gap(a, b, "aufdc"))
+        words, pair(board, a, b, "aufdc"), is_above(board.gap(a, b, "aufdc"))
     )
 
 
@@ -240,14 +247,14 @@ _CLAIMS: list[tuple[tuple[str, ...], Callable[[Published], Claim]]] = [
     ),
     (
         ("sofair", "sofair-nos"),
-        _worse(
+        worse(
             *("sofair-nos", "sofair"),
             "RQ1: a decoder that does not see s is worse than SoFaiR's (larger area)",
         ),
     ),
     (
         ("msfair", "sofair-nos"),
-        _worse("sofair-nos", "msfair", "RQ1: and worse than MSFaiR's (larger area)"),
+        worse("sofair-nos", "msfair", "RQ1: and worse than MSFaiR's (larger area)"),
     ),
     (
         ("sofair",),

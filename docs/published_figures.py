@@ -87,7 +87,7 @@ def deviation(low: float, high: float) -> float:
 
 
 class Published:
-    """The ranked default rows of the board's blind track, by method."""
+    """The ranked default rows of a board's blind track, by method."""
 
     def __init__(self, table: Tables) -> None:
         self.table = table
@@ -233,6 +233,6 @@ def _over_splits(figures: np.ndarray) -> Estimate:
     return estimate_over_splits(figures, test_over_train=test_over_train(len(figures)))
 
 
-def read_published() -> Published:
-    """Read the board."""
-    return Published(read_table(BOARD))
+def read_published(board: str = BOARD) -> Published:
+    """Read a board."""
+    return Published(read_table(board))

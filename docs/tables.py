@@ -44,6 +44,7 @@ from methods_searched import format_wide_on_methods
 from more_rows import format_more_rows
 from own_parts import format_parts
 from promise_tables import format_promises
+from race_claims import format_race_claims
 from rank_ranges import format_ranks
 from released import format_claims_of_bits
 from single_shot import format_over_splits, format_single_shot
@@ -122,6 +123,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "single-shot": format_single_shot,
     "single-shot over splits": format_over_splits,
     "claims": format_claims,
+    "claims of race": format_race_claims,
     "claims of bits": format_claims_of_bits,
     "disparities": format_disparities,
     "steps": format_steps,

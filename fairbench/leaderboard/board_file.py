@@ -1,9 +1,10 @@
 """The file of a board: a zip of Parquet tables, which any tool opens, and ``board.json``.
 
-Figures are float32 columns, one per name; what is alike in many rows is stored once. Readings of
-single auditors, replicates, and figures that are only shown have 16 bits of precision: 2e-5 of the
-value, far less than their noise. Areas, ranks and certificates keep all their bits. Everything that
-is read is checked as an import is: see :mod:`fairbench.store.imported_rows`.
+Figures are float32 columns, one per name; what is alike in many rows is stored once. Replicates,
+and figures that are only shown, have 16 bits of precision: 2e-5 of the value; readings of single
+auditors have 12, 2e-4 of it. Both are far less than their noise. Areas, ranks and certificates keep
+all their bits. Everything that is read is checked as an import is: see
+:mod:`fairbench.store.imported_rows`.
 """
 
 from __future__ import annotations
@@ -62,14 +63,20 @@ _JSON = frozenset(
 """Fields that are stored as text; they repeat, so they take little room."""
 
 _REPLICATES = "replicates"
-_SHORTENED = re.compile(
-    # Of single auditors, and areas. (Figures of points have a prefix in their names.)
-    f"{_REPLICATES}|mutual_information(_validation)?|(processor_)?seconds"
-    # Of points: what tables show, and no area, rank or choice of a point is made of.
-    f"|{_FIGURE}(.*_(low|high)|(demographic|equal).*_gap.*|(auc|balanced_accuracy)_.*"
-    r"|mutual_information_(prediction|with_y|extrapolated|queries_\d+))"
+_SHORTENED: Sequence[tuple[re.Pattern[str], int]] = (
+    # Of single auditors. (Figures of points have a prefix in their names.)
+    (re.compile("mutual_information(_validation)?"), 12),
+    # Of areas; and of points what tables show, of which no area, rank or choice of a point is made.
+    (
+        re.compile(
+            f"{_REPLICATES}|(processor_)?seconds"
+            f"|{_FIGURE}(.*_(low|high)|(demographic|equal).*_gap.*|(auc|balanced_accuracy)_.*"
+            r"|mutual_information_(prediction|with_y|extrapolated|queries_\d+))"
+        ),
+        8,
+    ),
 )
-"""Columns without the last byte of each float32."""
+"""Columns of float32, and how many of the last bits of each value are left out."""
 
 _FIRST_SCHEMA = 6
 """Schema of the first boards: what came later may be missing."""
@@ -169,17 +176,19 @@ def _is_list(column: pa.Array) -> bool:
 
 
 def _shortened(name: str, column: pa.Array) -> pa.Array:
-    """Round float32 values, or lists of them, to 16 bits; rounding them again changes nothing."""
+    """Round float32 values, or lists of them; rounding them again changes nothing."""
     import pyarrow as pa
 
-    if not _SHORTENED.fullmatch(name):
+    bits_left_out = next((bits for known, bits in _SHORTENED if known.fullmatch(name)), None)
+    if bits_left_out is None:
         return column
     if _is_list(column):
         return pa.ListArray.from_arrays(column.offsets, _shortened(name, column.values))
     if column.type != pa.float32():
         return column
     bits = column.fill_null(0.0).to_numpy().view(np.uint32)
-    rounded = ((bits + np.uint32(0x80)) & np.uint32(0xFFFFFF00)).view(np.float32)
+    half = np.uint32(1 << (bits_left_out - 1))
+    rounded = ((bits + half) >> bits_left_out << bits_left_out).view(np.float32)
     return pa.array(rounded, mask=column.is_null().to_numpy(zero_copy_only=False))
 
 

@@ -25,7 +25,7 @@ from fairbench.leaderboard.select import SelectedRecords, read
 from fairbench.registry import Registry, load_registry
 from fairbench.store.database import Store
 from fairbench.store.keys import point_key
-from fairbench.store.records import PointRecord, Record, UnitRecord
+from fairbench.store.records import AuditorReading, PointRecord, Record, UnitRecord
 from fairbench.store.status import Status
 from tests.support.runs import Change, change_units, five_folds, stored
 
@@ -91,6 +91,19 @@ def test_a_board_rounds_what_tables_show_and_nothing_that_areas_or_ranks_are_mad
     assert shown != np.float32(1 / 3)
     for whole in WHOLE:
         assert {p.values[whole] for p in board.points if p.values} == {float(np.float32(1 / 3))}
+
+
+def test_a_board_rounds_readings_of_single_auditors_less_than_their_noise(tmp_path: Path) -> None:
+    board = board_of(tmp_path, lambda records: on_real_data(list(map(with_reading, records))))
+    (reading,) = {reading for point in board.points for reading in point.auditors or ()}
+    assert reading.mutual_information == pytest.approx(1 / 3, rel=2.5e-4)
+    assert reading.mutual_information != np.float32(1 / 3)
+
+
+def with_reading(record: Record) -> Record:
+    if not isinstance(record, PointRecord):
+        return record
+    return record.replace(auditors=(AuditorReading("trees", "z", 1 / 3, 1 / 3, chosen=True),))
 
 
 WHOLE = (
