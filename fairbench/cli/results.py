@@ -75,7 +75,8 @@ def results_import(
     taken = target.merge(incoming, name)
     counts = ", ".join(f"{count} {name}" for name, count in taken.items())
     out.print(f"Imported {counts}; what was there already is kept.", markup=False)
-    if name is not None:
+    # Where nothing was taken, no record has the origin, and there is none to remove.
+    if name is not None and name in target.origins():
         words = ["--origin", name, *ResultsLocation(results, store).options]
         out.print(
             f"Leaderboards show them as from {name}, where nothing of the kind was made here. "

@@ -278,3 +278,14 @@ def test_imports_are_named_and_taken_out_by_command(
     own = fairbench("results", "import", str(file), "--own", *where)
     assert own.returncode == 0
     assert "Imported from" not in fairbench("leaderboard", *where).stdout
+
+
+def test_an_import_that_takes_nothing_names_no_origin_to_remove(
+    fairbench_here: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "own.jsonl").write_text("".join(f"{line}\n" for line in lines()))
+    assert fairbench_here("results", "import", "own.jsonl", "--own").returncode == 0
+    again = fairbench_here("results", "import", "own.jsonl", "--origin", "theirs")
+    assert again.returncode == 0, again.stderr
+    assert "Imported 0 units, 0 points" in again.stdout
+    assert "results remove" not in again.stdout  # it would not know the origin
