@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairbench.api.collection import Collection
+from fairbench.cli.against import read_own
 from fairbench.cli.console import err, group_heading, out
 from fairbench.errors import ConfigError, StoreError
 from fairbench.files import write_file
@@ -21,7 +22,6 @@ from fairbench.leaderboard.boards import PUBLISHED
 from fairbench.leaderboard.build import LEADERBOARDS, build
 from fairbench.leaderboard.frames import to_csv, to_frame
 from fairbench.leaderboard.published_tables import PublishedTables, tables_with_published
-from fairbench.leaderboard.select import SelectedRecords, read
 from fairbench.metrics.rows import AcrossRow, Variant
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
@@ -50,8 +50,7 @@ def tables_across(
         raise ConfigError(
             f"--across is over many boards, and {against} is one.", "Give: --against published"
         )
-    own = read(location.open_store()) if location.has_results else SelectedRecords({}, {})
-    return tables_with_published(own, collection, registry)
+    return tables_with_published(read_own(location), collection, registry)
 
 
 def show_own(found: PublishedTables) -> None:

@@ -6,14 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from fairbench.cli.console import can_write_tables, err, out, show_leaderboard, show_problems
+from fairbench.cli.differences import show_differences
 from fairbench.config import RunConfig
 from fairbench.errors import ConfigError, StoreError
 from fairbench.leaderboard import build as tables_of
-from fairbench.leaderboard.against import Compared, compare_with
+from fairbench.leaderboard.against import Compared, compare_with, place_in
 from fairbench.leaderboard.board import Board, BoardInfo
 from fairbench.leaderboard.board_file import SUFFIX
 from fairbench.leaderboard.boards import find_board
-from fairbench.leaderboard.select import read
+from fairbench.leaderboard.select import SelectedRecords, read
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.store.database import Store
@@ -87,11 +88,29 @@ def show_against(store: Store, board: Board, registry: Registry, folder: Path) -
 
 def show_compared(compared: Compared, whose: str = "yours") -> None:
     """Print own rows, marked, in the board's table."""
-    info = compared.board.info
     show_leaderboard(compared.table.dataset, compared.table.leaderboard, own=compared.own)
+    _show_origins(compared, f"* {whose}. All other rows")
+
+
+def show_compared_rows(
+    location: ResultsLocation, board: Board, registry: Registry, a: str, b: str
+) -> None:
+    """Print the difference of two methods, whose rows are the board's or one's own."""
+    compared = place_in(read_own(location), board, registry)
+    show_differences([compared.table], a, b)
+    own = ", ".join(variant.label for variant in compared.own)
+    _show_origins(compared, f"Yours: {own}. All other rows" if own else "The rows")
+
+
+def read_own(location: ResultsLocation) -> SelectedRecords:
+    """Read one's own results, none where there are none yet."""
+    return read(location.open_store()) if location.has_results else SelectedRecords({}, {})
+
+
+def _show_origins(compared: Compared, others: str) -> None:
+    info = compared.board.info
     out.print(
-        f"* {whose}. All other rows are of the {info.title}, of {info.made}; they were not trained "
-        "here.",
+        f"{others} are of the {info.title}, of {info.made}; they were not trained here.",
         markup=False,
     )
     for line in compared.refused:

@@ -10,21 +10,20 @@ from typing import Annotated
 import typer
 
 from fairbench.cli.across import show_own, show_unranked, show_verdict, tables_across, write_across
-from fairbench.cli.against import need_own_rows, show_against
+from fairbench.cli.against import need_own_rows, show_against, show_compared_rows
 from fairbench.cli.console import (
     can_write_tables,
     err,
-    show_comparison,
     show_leaderboard,
     show_problems,
 )
+from fairbench.cli.differences import show_differences
 from fairbench.cli.nothing import nothing_measured, nothing_replicated
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.stored_code import note_other_code
 from fairbench.errors import ConfigError, StoreError, nearest
 from fairbench.leaderboard import build as tables_of
-from fairbench.leaderboard import ranking
 from fairbench.leaderboard.across import compare_across
 from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.collections import check_tables, find_collection
@@ -77,9 +76,12 @@ def leaderboard(
         show_across(location, registry, collection, form, against)
         return
     if against is not None:
-        if compare is not None or form is not TableFormat.TABLE:
-            raise ConfigError("--against prints its own table; leave the other options out.")
+        if form is not TableFormat.TABLE:
+            raise ConfigError("--against prints its own table.", "Leave --format out.")
         board = find_board(against, registry, dataset)
+        if compare is not None:
+            show_compared_rows(location, board, registry, *compare)
+            return
         need_own_rows(location, board, against, "show")
         raise typer.Exit(show_against(location.open_store(), board, registry, location.folder))
     records = read(location.open_store())
@@ -157,18 +159,3 @@ def show_across(
     if verdicts and can_write_tables(location.folder / tables_of.LEADERBOARDS):
         named = collection.name if against is None else f"{collection.name}-and-mine"
         write_across(verdicts, named, location.folder)
-
-
-def show_differences(tables: Sequence[tables_of.Tables], a: str, b: str) -> None:
-    """Print the difference of two methods, wherever both have a row; ConfigError if nowhere."""
-    ranking.check_names([entry for table in tables for entry in table.entries], a, b)
-    compared = False
-    for table in tables:
-        for comparison in ranking.compare(table.entries, a, b):
-            compared = True
-            show_comparison(table.dataset, comparison)
-    if not compared:
-        raise ConfigError(
-            f"{a} and {b} have no complete rows on one dataset, track, budget and audit.",
-            "See what there is: fairbench leaderboard",
-        )

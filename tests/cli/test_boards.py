@@ -164,6 +164,23 @@ def test_my_results_are_shown_beside_the_board(fairbench: Call, submission: Path
 
 
 @pytest.mark.slow
+def test_my_row_is_compared_with_one_of_the_board(fairbench: Call, submission: Path) -> None:
+    shown = fairbench("leaderboard", "--compare", "noisy:mine", "plain", "--against", BOARD)
+    assert shown.returncode == 0, shown.stderr
+    assert "paired over splits" in shown.stdout
+    assert "Yours: noisy (" in shown.stdout
+
+
+def test_rows_of_a_board_are_compared_without_results_of_ones_own(fairbench_here: Call) -> None:
+    words = ("leaderboard", "--compare", "funnel", "sofair", "--against", "compas-race-5")
+    shown = fairbench_here(*words)
+    assert shown.returncode == 0, shown.stderr
+    assert "difference -" in shown.stdout
+    assert "The rows are of the board compas-race, edition 5" in shown.stdout
+    assert "leave --format out" in fairbench_here(*words, "--format", "csv").stderr.lower()
+
+
+@pytest.mark.slow
 def test_an_honest_submission_is_verified_and_added(fairbench: Call, submission: Path) -> None:
     verified = fairbench("verify", FILE, "--against", BOARD, "--add-to", "published")
     assert verified.returncode == 0, verified.stdout + verified.stderr
