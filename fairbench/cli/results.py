@@ -16,6 +16,7 @@ from fairbench.config import DEFAULT_RESULTS
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.files import write_file
 from fairbench.leaderboard.board_file import SUFFIX, read_board
+from fairbench.leaderboard.build import LEADERBOARDS
 from fairbench.models.query import ResultsLocation
 from fairbench.report.format import format_count
 from fairbench.store.database import Store
@@ -95,7 +96,8 @@ def results_remove(
     ] = False,
 ) -> None:
     """Delete imported records; your own results are kept."""
-    target = ResultsLocation(results, store).open_store()
+    location = ResultsLocation(results, store)
+    target = location.open_store()
     known = target.origins()
     if origin not in known:
         raise UnknownNameError("origin", origin, known)
@@ -104,4 +106,9 @@ def results_remove(
         return
     if not yes:
         confirm("Delete them?")
-    out.print(f"{target.remove(origin)} records deleted.")
+    words = shlex.join(["fairbench", "leaderboard", *location.options])
+    out.print(
+        f"{target.remove(origin)} records deleted. Tables in {location.folder / LEADERBOARDS} that "
+        f"were written before still have them. To write the tables again: {words}",
+        markup=False,
+    )
