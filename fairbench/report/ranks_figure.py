@@ -77,7 +77,7 @@ def _draw(axes: Axes, panel: Panel) -> None:
     if panel.ranked:
         beside = axes.secondary_yaxis("right")
         beside.set_yticks(*zip(*ranks, strict=True))
-        beside.set_ylabel("rank, with 95% confidence")
+        beside.set_ylabel("rank, with 95% confidence", labelpad=10)
         beside.spines["right"].set_visible(False)
         beside.tick_params(length=0)
     axes.set(ylim=(place - 0.4, -0.6))
