@@ -165,6 +165,12 @@ def _run(config: SearchConfig, registry: Registry, output: Path | None, *, dry_r
     with Search(
         config, registry, splits, store, device, workers=workers, command=setup.command_line()
     ) as study:
+        if not study.defaults:
+            err.print(
+                f"Note: the defaults of {method.name} lie outside of its search space: no trial has "
+                "them.",
+                markup=False,
+            )
         if dry_run:
             show_space(study)
             return 0

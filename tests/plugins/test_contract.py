@@ -129,6 +129,7 @@ def test_a_stack_is_its_models(name: str, prepared: Prepared) -> None:
 @each_method
 def test_points_and_search_space_are_of_the_methods_own_parameters(name: str) -> None:
     from optuna.distributions import BaseDistribution
+    from optuna.trial import create_trial
 
     method = METHODS[name]()
     assert method.points()
@@ -144,7 +145,12 @@ def test_points_and_search_space_are_of_the_methods_own_parameters(name: str) ->
     assert bool(space) or not issubclass(METHODS[name], NeuralMethod)
     for image in (None, (1, 16, 16)):
         info = DatasetInfo("any", (), ("a", "b"), Architecture(image=image))
-        assert params_label(METHODS[name], params_on(METHODS[name], {}, info), info) == "default"
+        params = params_on(METHODS[name], {}, info)
+        assert params_label(METHODS[name], params, info) == "default"
+        if image is None:
+            # Otherwise no trial has the defaults, and nothing says that what is found is better.
+            values = {parameter: getattr(params, parameter) for parameter in space}
+            create_trial(value=0.0, params=values, distributions=space)
 
 
 def test_the_papers_grids() -> None:

@@ -46,10 +46,11 @@ class LFR(NeuralMethod):
         return tuple(Point.of(parity=weight) for weight in PARITIES)
 
     def search_space(self) -> Mapping[str, Any]:
-        from optuna.distributions import FloatDistribution, IntDistribution
+        from optuna.distributions import CategoricalDistribution, FloatDistribution
 
         return {
-            "latent": IntDistribution(5, 50, log=True),
+            # None, the default: the dataset's number.
+            "latent": CategoricalDistribution((None, 5, 12, 20, 32, 50)),
             "learning_rate": FloatDistribution(1e-3, 3e-2, log=True),
         }
 
