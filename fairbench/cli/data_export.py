@@ -12,6 +12,7 @@ import typer
 from fairbench.api.dataset import Dataset, Table
 from fairbench.cli.console import out
 from fairbench.cli.options import DataRoot, DatasetName
+from fairbench.cli.outputs import keep_other_tables
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.card_dataset import CardDataset
 from fairbench.data.files import data_root, find_files
@@ -36,6 +37,7 @@ def data_export_command(
         raise ConfigError(f"--output {output}: the name must end in .csv or .parquet.")
     dataset = load_plugins().dataset(name)
     _check_is_no_source(output, dataset, data_root)
+    keep_other_tables(output, "role")
     obtained = load_table(dataset, root=data_root)
     table = obtained.table
     if not isinstance(table, Table):

@@ -361,8 +361,13 @@ def test_an_export_never_replaces_the_table_that_it_is_of(
     assert table.read_bytes() == before
     assert fairbench_here("data", "export", "people.yaml", "--output", "out.csv").returncode == 0
     assert len(pd.read_csv(tmp_path / "out.csv")) == len(people())
-    # A second one replaces the first.
+    # A second one replaces the first, and no table of another kind.
     assert fairbench_here("data", "export", "people.yaml", "--output", "out.csv").returncode == 0
+    (tmp_path / "other.csv").write_bytes(before)
+    told = fairbench_here("data", "export", "people.yaml", "--output", "other.csv")
+    assert told.returncode == 2
+    assert "other.csv is there already, and is no table that this command wrote" in told.stderr
+    assert (tmp_path / "other.csv").read_bytes() == before
 
 
 def test_characters_that_yaml_does_not_take_end_in_a_card_that_can_be_read(

@@ -139,6 +139,20 @@ def test_replaced_values_are_counted_by_column(here: Here, folder: Path) -> None
     assert re.search(r"noise: 2 unknown values became the mean, ", err)
 
 
+@pytest.mark.parametrize("content", ["name,z0\nAda,36\n", "no table\x00"])
+def test_another_table_is_never_replaced_by_codes(here: Here, folder: Path, content: str) -> None:
+    (folder / "raw.csv").write_text(content)
+    words = ("encode", "--method", "sofair", "--point", "beta=0.2", "--input", "new.csv")
+    code, _, err = here(*words, "--output", "raw.csv")
+    assert code == 2
+    assert "raw.csv is there already, and is no table that this command wrote" in err
+    assert (folder / "raw.csv").read_text() == content
+    for _ in range(2):  # codes are replaced by codes, and an empty file by any
+        assert here(*words, "--output", "codes.csv")[0] == 0
+    (folder / "empty.csv").touch()
+    assert here(*words, "--output", "empty.csv")[0] == 0
+
+
 def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
     code, printed, _ = here("model-card", "--method", "sofair", "--point", "beta=0.2")
     assert code == 0
