@@ -15,6 +15,7 @@ from fairbench.leaderboard.board import Board, BoardInfo
 from fairbench.leaderboard.board_file import SUFFIX
 from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.select import SelectedRecords, read
+from fairbench.metrics.rows import named
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.store.database import Store
@@ -67,11 +68,15 @@ def need_own_rows(location: ResultsLocation, board: Board, given: str, command: 
     ``given``: what --against said. ``command``: of ``fairbench board``, for the board by itself.
     """
     if not location.has_results:
-        name = given if given.endswith(SUFFIX) else board.info.name
         raise StoreError(
             f"There are no results in {location.folder} to stand beside the {board.info.title}.",
-            f"For the board by itself: fairbench board {command} {name}",
+            f"For the board by itself: fairbench board {command} {_name(board, given)}",
         )
+
+
+def _name(board: Board, given: str) -> str:
+    """What commands of ``fairbench board`` take for a board that --against named."""
+    return given if given.endswith(SUFFIX) else board.info.name
 
 
 def show_against(store: Store, board: Board, registry: Registry, folder: Path) -> int:
@@ -90,16 +95,23 @@ def show_compared(compared: Compared, whose: str = "yours") -> None:
     """Print own rows, marked, in the board's table."""
     show_leaderboard(compared.table.dataset, compared.table.leaderboard, own=compared.own)
     _show_origins(compared, f"* {whose}. All other rows")
+    _show_refused(compared)
 
 
 def show_compared_rows(
-    location: ResultsLocation, board: Board, registry: Registry, a: str, b: str
-) -> None:
-    """Print the difference of two methods, whose rows are the board's or one's own."""
+    location: ResultsLocation, board: Board, given: str, registry: Registry, a: str, b: str
+) -> int:
+    """Print the difference of two methods, whose rows are the board's or one's own.
+
+    ``given``: what --against said. Returns the exit code.
+    """
     compared = place_in(read_own(location), board, registry)
-    show_differences([compared.table], a, b)
-    own = ", ".join(variant.label for variant in compared.own)
-    _show_origins(compared, f"Yours: {own}. All other rows" if own else "The rows")
+    _show_refused(compared)  # first: it may be why a method has no row
+    show_differences([compared.table], a, b, show=f"board show {_name(board, given)}")
+    rows = (row for row in compared.table.leaderboard if row.variant in compared.own)
+    own = ", ".join(named(row.variant, row.label) for row in rows)
+    _show_origins(compared, f"Your rows on this board: {own}. All others" if own else "The rows")
+    return show_problems([compared.table])
 
 
 def read_own(location: ResultsLocation) -> SelectedRecords:
@@ -113,5 +125,8 @@ def _show_origins(compared: Compared, others: str) -> None:
         f"{others} are of the {info.title}, of {info.made}; they were not trained here.",
         markup=False,
     )
+
+
+def _show_refused(compared: Compared) -> None:
     for line in compared.refused:
         err.print(f"Not in this table: {line}", markup=False)

@@ -10,8 +10,13 @@ from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard import ranking
 
 
-def show_differences(tables: Sequence[tables_of.Tables], a: str, b: str) -> None:
-    """Print the difference of two methods, wherever both have a row; ConfigError if nowhere."""
+def show_differences(
+    tables: Sequence[tables_of.Tables], a: str, b: str, *, show: str = "leaderboard"
+) -> None:
+    """Print the difference of two methods, wherever both have a row; ConfigError if nowhere.
+
+    ``show``: the command that shows the tables.
+    """
     ranking.check_names([entry for table in tables for entry in table.entries], a, b)
     compared = False
     for table in tables:
@@ -21,5 +26,5 @@ def show_differences(tables: Sequence[tables_of.Tables], a: str, b: str) -> None
     if not compared:
         raise ConfigError(
             f"{a} and {b} have no complete rows on one dataset, track, budget and audit.",
-            "See what there is: fairbench leaderboard",
+            f"See what there is: fairbench {show}",
         )

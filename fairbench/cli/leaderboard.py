@@ -80,8 +80,7 @@ def leaderboard(
             raise ConfigError("--against prints its own table.", "Leave --format out.")
         board = find_board(against, registry, dataset)
         if compare is not None:
-            show_compared_rows(location, board, registry, *compare)
-            return
+            raise typer.Exit(show_compared_rows(location, board, against, registry, *compare))
         need_own_rows(location, board, against, "show")
         raise typer.Exit(show_against(location.open_store(), board, registry, location.folder))
     records = read(location.open_store())

@@ -106,9 +106,11 @@ def results_remove(
         return
     if not yes:
         confirm("Delete them?")
-    words = shlex.join(["fairbench", "leaderboard", *location.options])
-    out.print(
-        f"{target.remove(origin)} records deleted. Tables in {location.folder / LEADERBOARDS} that "
-        f"were written before still have them. To write the tables again: {words}",
-        markup=False,
-    )
+    out.print(f"{target.remove(origin)} records deleted.")
+    if any((location.folder / LEADERBOARDS).glob("*.csv")):
+        words = shlex.join(["fairbench", "leaderboard", *location.options])
+        out.print(
+            f"Tables that were written to {location.folder / LEADERBOARDS} before may have them "
+            f"still. To write those again of which something is left: {words}",
+            markup=False,
+        )

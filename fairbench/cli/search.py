@@ -167,7 +167,7 @@ def _run(config: SearchConfig, registry: Registry, output: Path | None, *, dry_r
     ) as study:
         if not study.defaults:
             err.print(
-                f"Note: the defaults of {method.name} lie outside of its search space: no trial has "
+                f"Note: no trial has the defaults of {method.name}: its search space is without "
                 "them.",
                 markup=False,
             )

@@ -127,7 +127,7 @@ def _frame(search: Search, trials: Sequence[Trial]) -> pd.DataFrame:
     rows = [
         {
             "number": trial.number,
-            **trial.params,
+            **{name: _whole(value) for name, value in trial.params.items()},
             **dict(zip(names, trial.values or (None,) * len(names), strict=True)),
             "state": trial.outcome.value,
             "seconds": round(trial.seconds, 3),
@@ -139,6 +139,11 @@ def _frame(search: Search, trials: Sequence[Trial]) -> pd.DataFrame:
         for trial in trials
     ]
     return pd.DataFrame(rows)
+
+
+def _whole(value: Any) -> Any:
+    """A value as a cell: whole numbers stay whole beside empty cells."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _final_columns(final: Trial | None) -> dict[str, Any]:

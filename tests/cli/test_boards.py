@@ -168,7 +168,7 @@ def test_my_row_is_compared_with_one_of_the_board(fairbench: Call, submission: P
     shown = fairbench("leaderboard", "--compare", "noisy:mine", "plain", "--against", BOARD)
     assert shown.returncode == 0, shown.stderr
     assert "paired over splits" in shown.stdout
-    assert "Yours: noisy (" in shown.stdout
+    assert "Your rows on this board: noisy (mine)." in shown.stdout
 
 
 def test_rows_of_a_board_are_compared_without_results_of_ones_own(fairbench_here: Call) -> None:
