@@ -11,9 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from fairbench.cli.console import out
+from fairbench.cli.differences import show_differences
 from fairbench.leaderboard.board_file import read_board
 from fairbench.leaderboard.build import Tables, build_tables
 from fairbench.leaderboard.ranking import LeaderboardEntry, test_over_train
+from fairbench.metrics.limits import LIMIT_NOTE, PARTLY
 from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.registry import load_registry
 from fairbench.report.format import format_interval, format_share
@@ -62,7 +65,7 @@ def _format_one(boards: Sequence[str], names: Sequence[str], figures: Mapping[st
         [show_name(name), show_area(table[name]), *_figures(table[name], figures)]
         for name in _by_area(table, names)
     )
-    return make_table([None, "AUFDC", *figures], rows)
+    return _explained(make_table([None, "AUFDC", *figures], rows))
 
 
 def format_fronts(boards: Sequence[str], names: Sequence[str]) -> str:
@@ -74,7 +77,21 @@ def format_fronts(boards: Sequence[str], names: Sequence[str]) -> str:
         names, key=lambda name: order_figure(get_figure(table[name], least), highest_first=True)
     )
     rows = ([show_name(name), *_figures(table[name], _FRONT)] for name in ordered)
-    return make_table([None, *_FRONT], rows)
+    return _explained(make_table([None, *_FRONT], rows))
+
+
+def _explained(table: str) -> str:
+    """A table, and what its marks stand for."""
+    return f"{table}\n\n{LIMIT_NOTE}" if PARTLY in table else table
+
+
+def format_comparison(boards: Sequence[str], names: Sequence[str]) -> str:
+    """Format what ``leaderboard --compare`` prints of the default rows of two methods."""
+    (board,) = boards
+    a, b = (f"{name}:{DEFAULT}" for name in names)
+    with out.capture() as printed:
+        show_differences([read_table(board)], a, b)
+    return f"```text\n{printed.get().rstrip()}\n```"
 
 
 @dataclass(frozen=True)

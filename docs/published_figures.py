@@ -154,6 +154,11 @@ class Published:
         }
         return _over_splits((at[method] - at["constant"]) / (at["identity"] - at["constant"]))
 
+    @property
+    def splits(self) -> int:
+        """Number of the splits."""
+        return len(list(self.curves("constant")))
+
     def splits_within(self, method: str, percent: int) -> int:
         """Count the splits in which a point keeps A_s, on the validation set, within a limit.
 

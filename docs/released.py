@@ -115,4 +115,9 @@ def _predictive_bits_last() -> Claim:
 
 def format_claims_of_bits() -> str:
     """Format the table of both claims."""
-    return table_of_claims("over five seeds", [_in_order(), _predictive_bits_last()])
+    return table_of_claims("over five seeds", claims_of_bits())
+
+
+def claims_of_bits() -> list[Claim]:
+    """Both claims."""
+    return [_in_order(), _predictive_bits_last()]

@@ -16,6 +16,7 @@ from bit_tables import format_disparities, format_steps
 from board_rows import (
     LEADERBOARDS,
     format_areas,
+    format_comparison,
     format_fronts,
     format_misses,
     format_rows,
@@ -23,6 +24,7 @@ from board_rows import (
     read_table,
 )
 from claims import format_claims
+from claims_in_short import format_in_short
 from earlier_commit import format_against_commit
 from fairbench.files import write_file
 from fairbench.metrics.columns import (
@@ -116,6 +118,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "columns": format_columns,
     "datasets": format_datasets,
     "rows": format_rows,
+    "comparison": format_comparison,
     "told from": format_told,
     "areas": format_areas,
     "fronts": format_fronts,
@@ -123,6 +126,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "single-shot": format_single_shot,
     "single-shot over splits": format_over_splits,
     "claims": format_claims,
+    "claims in short": format_in_short,
     "claims of race": format_race_claims,
     "claims of bits": format_claims_of_bits,
     "disparities": format_disparities,

@@ -2,8 +2,8 @@
 
 Figures are float32 columns, one per name; what is alike in many rows is stored once. Replicates,
 and figures that are only shown, have 16 bits of precision: 2e-5 of the value; readings of single
-auditors have 12, 2e-4 of it. Both are far less than their noise. Areas, ranks and certificates keep
-all their bits. Everything that is read is checked as an import is: see
+auditors have 12, 2.5e-4 of it. Both are far less than their noise. Areas, ranks and certificates
+keep all their bits. Everything that is read is checked as an import is: see
 :mod:`fairbench.store.imported_rows`.
 """
 

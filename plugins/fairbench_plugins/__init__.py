@@ -11,7 +11,7 @@ __fairbench_same_results__ = {
     "dd96d598b199a8fa": "d017402fa4049e5d",  # fare_tree
     "1b086fd67f3e6d05": "2d9553672cbb05fa",  # fnf
     "e2bd6e35c768b1c9": "93737ded97b3ecbb",  # leace
-    "ee88c280fc769ebf": "03fa602eace3dc06",  # lfr
+    "815b74d885c3476f": "03fa602eace3dc06",  # lfr
     "095065e7bca60095": "75f1c5730513d0ad",  # lmifr
     "16cdeecf670f354e": "3f45b4923fe17cc0",  # merged_cells
     "19c5e47eaf701ea9": "9b4e7b3cbd9c5e5a",  # noise
