@@ -12,11 +12,11 @@ import typer
 from fairbench.api.dataset import Dataset, Table
 from fairbench.cli.console import out
 from fairbench.cli.options import DataRoot, DatasetName
-from fairbench.cli.outputs import keep_other_tables
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.card_dataset import CardDataset
 from fairbench.data.files import data_root, find_files
 from fairbench.data.loading import load_dataset, load_table
+from fairbench.data.writing import keep_other_tables
 from fairbench.errors import ConfigError, DataError
 from fairbench.files import write_file
 

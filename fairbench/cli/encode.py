@@ -11,7 +11,6 @@ import typer
 from fairbench.api import Point
 from fairbench.cli import options
 from fairbench.cli.console import err, say_unused_columns, show_warnings, spinner
-from fairbench.cli.outputs import keep_other_tables
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.stored_code import warn_of_changed_code
 from fairbench.config import split_names
@@ -69,8 +68,6 @@ def encode_command(
     """Encode new rows with a trained model."""
     columns = split_names(keep) if keep is not None else ()
     given = None if separator is None else parse_separator(separator)
-    if not (output.exists() and input_.exists() and output.samefile(input_)):  # told below
-        keep_other_tables(output, "z0")
     query = ModelQuery(method, dataset, seed, point, unit)
     location = ResultsLocation(results, store, cards=dataset_cards(dataset))
     model = find_model(query, location, load_plugins())

@@ -11,12 +11,7 @@ import typer
 
 from fairbench.cli.across import show_own, show_unranked, show_verdict, tables_across, write_across
 from fairbench.cli.against import need_own_rows, show_against, show_compared_rows
-from fairbench.cli.console import (
-    can_write_tables,
-    err,
-    show_leaderboard,
-    show_problems,
-)
+from fairbench.cli.console import can_write_tables, err, show_leaderboard, show_problems
 from fairbench.cli.differences import show_differences
 from fairbench.cli.nothing import nothing_measured, nothing_replicated
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from fairbench.data.tables import TableStream
 from fairbench.errors import DataError
 from fairbench.files import open_part
 
@@ -100,3 +101,21 @@ class TableWriter:
         if isinstance(error, OSError):
             reason, hint = error.strerror or reason, "Name another --output."
         return DataError(f"{self.path} cannot be written: {reason.rstrip('.')}.", hint)
+
+
+def keep_other_tables(output: Path, first: str) -> None:
+    """Raise DataError where a file is there that does not begin with a column of this name.
+
+    ``first``: of what is written. An empty file may be replaced.
+    """
+    if not output.is_file() or not output.stat().st_size:
+        return
+    names: tuple[str, ...] = ()
+    with suppress(DataError):  # then it is no table at all
+        names = TableStream(output, rows=1).names
+    if names[:1] != (first,):
+        raise DataError(
+            f"{output} is there already, and is no table that this command wrote: its first column "
+            f"is not {first!r}. It is kept.",
+            "Name another file to write.",
+        )

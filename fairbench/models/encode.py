@@ -16,7 +16,7 @@ from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.tables import CHUNK, TableStream, is_parquet, rejoined
 from fairbench.data.unknown import Unknown
 from fairbench.data.used_columns import UsedColumns
-from fairbench.data.writing import TableWriter
+from fairbench.data.writing import TableWriter, keep_other_tables
 from fairbench.errors import ConfigError, DataError, nearest
 from fairbench.models.certified_codes import CertifiedCodes
 from fairbench.models.lookup import StoredModel
@@ -131,6 +131,7 @@ class RowEncoder:
         stream = TableStream(source, separator=separator, rows=rows, wanted=wanted)
         if target.exists() and target.samefile(source):
             raise DataError(f"{target} is the input itself.", "Name another --output.")
+        keep_other_tables(target, "z0")
         keep = rejoined(keep, stream.names)
         for name in keep:
             if name not in stream.names:
