@@ -28,14 +28,8 @@ def follow_board(config: RunConfig, registry: Registry) -> tuple[RunConfig, Boar
     """
     if len(config.datasets) != 1:
         raise ConfigError("--against needs one dataset.", "Give one with --dataset NAME.")
-    dataset = registry.dataset(config.datasets[0]).name
-    board = find_board(str(config.against), registry, dataset)
+    board = find_board(str(config.against), registry, config.datasets[0])
     info = board.info
-    if info.dataset != dataset:
-        raise ConfigError(
-            f"The {info.title} is of another dataset than {dataset}.",
-            f"Leave --against out, or add --dataset {info.dataset}.",
-        )
     if config.shift is not None:
         raise ConfigError("--shift and --against exclude each other: boards have no shifts.")
     wanted = {"budget": _budget(info), "splits": info.folds or None}

@@ -82,8 +82,6 @@ def audit_encodings(
 def _check(board: Board, dataset: str, fingerprints: set[str], *, quick: bool) -> None:
     """Raise ConfigError where encodings of these rows cannot stand beside a board."""
     info = board.info
-    if info.dataset != dataset:
-        raise ConfigError(f"The {info.title} is of another dataset than {dataset}.")
     if not fingerprints & {one.fingerprint for one in board.references}:
         raise ConfigError(
             f"The data here are not those of the {info.title}.",

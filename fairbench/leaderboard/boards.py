@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from fairbench.api.published import BoardFile
+from fairbench.data.card import is_card
 from fairbench.data.files import OFFLINE_ENV, cache_folder, check_file, fetch
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
 from fairbench.leaderboard.board import Board, BoardInfo
@@ -26,25 +27,40 @@ def find_board(text: str, registry: Registry, dataset: str | None = None) -> Boa
         ``published``: the newest of ``dataset``; a name as ``fairbench board list`` prints it; or
         the path of a ``.board`` file.
     dataset : str, optional
-        Name or alias of a dataset.
+        Name or alias of a dataset, or its card's path: the board must be of it.
 
     Raises
     ------
     ConfigError, UnknownNameError
-        There is none.
+        There is none, or it is of another dataset.
     StoreError
         Its file cannot be read, or downloaded.
     """
+    if text == PUBLISHED:
+        return _read(_newest(registry, dataset))
+    board = _named(text, registry)
+    if dataset is not None and board.info.dataset != (name := _dataset_name(dataset, registry)):
+        raise ConfigError(
+            f"The {board.info.title} is of another dataset than {name}.",
+            f"Give --dataset {board.info.dataset}, or another board: fairbench board list",
+        )
+    return board
+
+
+def _named(text: str, registry: Registry) -> Board:
     path = Path(text)
     if path.suffix == SUFFIX or path.is_file():
         return read_board(path)
-    if text == PUBLISHED:
-        return _read(_newest(registry, dataset))
     if text not in registry.boards:
         raise UnknownNameError(
             "board", text, [PUBLISHED, *registry.boards], command="fairbench board list"
         )
     return _read(registry.boards[text])
+
+
+def _dataset_name(dataset: str, registry: Registry) -> str:
+    known = dataset in registry.datasets or is_card(dataset)
+    return registry.dataset(dataset).name if known else dataset
 
 
 def installed_board(dataset: str, registry: Registry) -> Board | None:
@@ -61,7 +77,7 @@ def _newest(registry: Registry, dataset: str | None) -> BoardFile:
         raise ConfigError(
             "Which board? --against published needs a dataset.", "Add --dataset NAME."
         )
-    name = registry.datasets.resolve(dataset) if dataset in registry.datasets else dataset
+    name = _dataset_name(dataset, registry)
     known = [board for board in registry.boards.values() if board.dataset == name]
     if not known:
         of = ", ".join(sorted({board.dataset for board in registry.boards.values()})) or "none"

@@ -313,6 +313,15 @@ def test_boards_are_written_as_one_page(fairbench_here: Call, tmp_path: Path) ->
     assert "two editions of the board of adults-gender" in two.stderr
 
 
+def test_a_board_of_another_dataset_is_refused(fairbench_here: Call) -> None:
+    of_another = ("--dataset", "compas-race", "--against", NAMED)
+    for words in (("run", "--methods", "pca"), ("leaderboard",), ("plot", "curves")):
+        refused = fairbench_here(*words, *of_another)
+        assert refused.returncode == 2
+        assert "adults-gender, edition 5 is of another dataset than compas-race" in refused.stderr
+        assert "Give --dataset adults-gender" in refused.stderr
+
+
 def small_board(folder: Path) -> str:
     """Write a board of Adults to a folder; return the name of its file."""
     records = read(stored(folder / "store", real))
