@@ -23,6 +23,9 @@ from fairbench.stats.ranks import estimate_over_splits
 
 Array = npt.NDArray[np.float64]
 
+_DECIMALS = 12
+"""Of figures that are compared: means over one seed and over three of the same figure are equal."""
+
 MEASURES = ("accuracy_y_at_leakage_10", "aufdc", "aufdc_certified", "transfer_at_leakage_10")
 """Columns that verdicts are made of. The first is of the aware track alone, which is ranked by it
 on each table; the last is measured on variants for unseen tasks.
@@ -241,7 +244,7 @@ def _order_by_rank(variants: Sequence[Variant], compared: Comparison) -> CommonR
     for one in compared.present:
         rows = one.by_variant
         folds = np.stack([rows[variant].folds[compared.measure] for variant in variants])
-        runs.append(compared.sign * folds)
+        runs.append(compared.sign * folds.round(_DECIMALS))
     weights = np.array([one.weight for one in compared.present])
     figures = np.column_stack([of_table.mean(axis=1) for of_table in runs])
     ranks = across.ranks_by_table(figures)

@@ -1,5 +1,6 @@
 """Verdicts over the tables of a collection, by hand."""
 
+import statistics
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -96,6 +97,29 @@ def test_the_best_row_of_a_family_stands_for_it(registry: Registry) -> None:
     assert [verdict.rows[k].method for k in verdict.families] == ["sofair", "drop-features", "pca"]
     assert [verdict.rows[k].family for k in verdict.families] == ["sofair", "drop-features", "pca"]
     assert (verdict.p_families[0, 1:] < 0.05).all()
+
+
+def test_equal_figures_of_one_and_of_three_seeds_share_their_rank(registry: Registry) -> None:
+    """Where no point keeps a limit both rows have the accuracy of a constant guess."""
+    guess = [0.7601, 0.7602, 0.7603, 0.7605, 0.7607]
+    of_three_seeds = [statistics.fmean([one] * 3) for one in guess]
+    assert of_three_seeds != guess  # by rounding
+    tables = [
+        a_table(
+            f"{name}-unseen",
+            [
+                with_folds("drop-features", folds(0.1), transfer_at_leakage_10=guess),
+                with_folds("sofair", folds(0.2), transfer_at_leakage_10=of_three_seeds),
+            ],
+        )
+        for name in NAMES
+    ]
+    verdict = only(tables, UNSEEN, registry)
+    assert [row.mean_rank for row in verdict.rows] == [1.5, 1.5]
+    (compared,) = [row for row in verdict.rows if row.compared_with]
+    assert (compared.wins, compared.ties, compared.losses) == (0, 10, 0)
+    assert compared.improvement == 0.5
+    assert compared.p_value == 1
 
 
 def test_weights_count(registry: Registry) -> None:
