@@ -88,13 +88,19 @@ def worst_certificate(certificates: Iterable[Certificate | None]) -> Certificate
     """Return the largest bounds of several draws of the same rows; None where one has none.
 
     Each bound fails with the same probability, so the largest covers each draw as its own does.
+    The plug-in estimate is the largest, too, which need not be that of the largest bound: with few
+    cells I(Z;S) is bounded in two ways.
     """
     found = list(certificates)
     known = [one for one in found if one is not None]
     if not known or len(known) < len(found):
         return None
     worst = max(known, key=lambda one: one.information)
-    return replace(worst, gap=max(one.gap for one in known))
+    return replace(
+        worst,
+        gap=max(one.gap for one in known),
+        plug_in=max((one.plug_in for one in known if one.plug_in is not None), default=None),
+    )
 
 
 def _table(

@@ -236,6 +236,22 @@ def test_evaluated_points_carry_that_of_the_worst_draw(prepared: Prepared) -> No
     assert worst_certificate([hides, None]) is None
 
 
+def test_the_worst_of_draws_has_their_largest_plug_in_estimate() -> None:
+    """The bound at another level is made of it, and must be that of no draw too small."""
+    s = np.arange(1700) % 2
+    few, many = np.zeros((1700, 1), np.float32), (np.arange(1700) // 2 % 17).astype(np.float32)
+    few[[0, 2, *range(1, 16, 2)]] = 1
+    # Of few codes I(Z;S) is bounded in another way, too, which is sharper here.
+    bounds = [certify(z, z, s, groups=2) for z in (few, many[:, None])]
+    worst = worst_certificate(bounds)
+    assert worst is not None
+    of_few, of_many = (bound for bound in bounds if bound is not None)
+    assert worst.information == of_many.information > of_few.information
+    assert of_few.plug_in is not None
+    assert of_many.plug_in is not None
+    assert worst.plug_in == of_few.plug_in > of_many.plug_in
+
+
 def test_points_without_one_have_empty_columns(prepared: Prepared) -> None:
     raw = EncodedPoint({r: prepared.roles[r].x for r in AUDIT_ROLES}, None, None, None)
     config = AuditConfig(mlps=1, epochs=1, trees=5)
