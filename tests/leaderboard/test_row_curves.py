@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fairbench.cli.app import app
+from fairbench.leaderboard.build import build
 from fairbench.leaderboard.frames import load_leaderboard
 from fairbench.leaderboard.row_curves import choose_curves, commonest_folds
 from fairbench.leaderboard.select import CurveRecords, latest
@@ -20,6 +21,7 @@ from fairbench.report.figures import curves_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.ranks_figure import ranks_figure
 from fairbench.store.database import Store
+from fairbench.store.records import PointRecord, Record
 from tests.support.exports import a_unit
 from tests.support.runs import five_folds, stored
 
@@ -91,6 +93,28 @@ def test_figures_are_means_over_folds_and_the_official_split_stands_apart(
     assert board.loc["random-projection", "aufdc"] == board.loc["random-projection"].aufdc_official
     (panel,) = report.panels
     assert len(panel.curves["sofair"]) == 5
+
+
+def test_an_area_beyond_1_lies_in_its_interval(tmp_path: Path) -> None:
+    """Where I(X;S) is small, the estimate of a point on the test set can be far above it."""
+
+    def leaking_more_than_x(records: list[Record]) -> list[Record]:
+        def leaks(record: Record) -> Record:
+            if not isinstance(record, PointRecord) or record.values is None:
+                return record
+            return record.replace(values={**record.values, "mutual_information": 9.0})
+
+        return [leaks(record) for record in five_folds(records)]
+
+    (table,) = build(stored(tmp_path, leaking_more_than_x), load_registry())
+    rows = [row for row in table.leaderboard if row.replicated]
+    areas = [row.figures["aufdc"] for row in rows]
+    assert max(area for area in areas if area is not None) > 1
+    for row, area in zip(rows, areas, strict=True):
+        ends = row.interval("aufdc")
+        assert ends is not None
+        assert area is not None
+        assert ends[0] <= area <= ends[1]
 
 
 def test_the_terminal_and_text_tables_have_a_block_without_ranks(results: Path) -> None:
