@@ -147,3 +147,22 @@ def test_the_metrics_use_their_own_columns() -> None:
     assert found["aufdc"] == pytest.approx(strict([(0.5, 0.25)]))
     assert (found["distortion_min"], found["mutual_information_min"]) == (0.5, 0.25)
     assert found["aufdc_paper"] == pytest.approx(0.1 * (2.0 - 0.6) / 2.0)
+
+
+def test_whether_x_tells_of_s_is_asked_without_the_bias_of_resampled_entropies() -> None:
+    """Of few rows of many groups, resamples have less H(S); this is no lack of I(X;S)."""
+    names = ("mutual_information_max", "mutual_information_max_validation")
+    reference = dict.fromkeys(names, 0.05)
+    reference |= dict.fromkeys(("distortion_max", "distortion_max_validation"), 1.0)
+    point = {"distortion": 0.5, "mutual_information": 0.0}
+    point |= {f"{name}_validation": value for name, value in point.items()}
+
+    def area(spread: float) -> float | None:
+        biased = 0.05 - 0.02 + np.linspace(-spread, spread, 500)
+        ends = {"mutual_information_max": biased, "distortion_max": np.ones(500)}
+        return Aufdc().compute(CurveEvaluation([point], reference, reference_replicates=ends))[
+            "aufdc"
+        ]
+
+    assert area(0.04) == pytest.approx(0.25)
+    assert area(0.06) is None
