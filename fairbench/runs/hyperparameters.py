@@ -13,6 +13,7 @@ from fairbench.api.method import Method, Params
 from fairbench.errors import ConfigError, PluginError, UnknownNameError, say_where, say_why_and_what
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry
+from fairbench.store.returned_values import short_repr
 from fairbench.store.text import describe
 
 
@@ -36,8 +37,14 @@ def validate_params(method: type[Method], values: Mapping[str, Any]) -> Params:
     """Hyperparameters of one method from plain values.
 
     Raises ConfigError or UnknownNameError: a value cannot be used. PluginError: the defaults
-    cannot, or a check of the plugin raised something.
+    cannot, ``Params`` is no class of hyperparameters, or a check of the plugin raised something.
     """
+    if not (isinstance(method.Params, type) and issubclass(method.Params, Params)):
+        raise PluginError(
+            f"Params of {method.name} is {short_repr(method.Params)}, no subclass of "
+            "fairbench.api.Params.",
+            "Write class Params(fairbench.api.Params), with a default for each hyperparameter.",
+        )
     try:
         method.Params()
     except (Exception, SystemExit) as error:

@@ -60,9 +60,7 @@ def parameters(trial: MethodTrial) -> None:
     """A run without --params uses the defaults, and a misspelt parameter must not be ignored."""
     cls = trial.method.Params
     if not (isinstance(cls, type) and issubclass(cls, api.Params)):
-        raise BrokenPromise(
-            f"Params is {cls!r}.", "Write class MyParams(fairbench.api.method.Params)."
-        )
+        raise BrokenPromise(f"Params is {cls!r}.", "Write class MyParams(fairbench.api.Params).")
     without = [name for name, field in cls.model_fields.items() if field.is_required()]
     if without:
         raise BrokenPromise(
@@ -82,7 +80,7 @@ def parameters(trial: MethodTrial) -> None:
         cls(**{"no-such-parameter": 1})
         raise BrokenPromise(
             "Its Params accept a parameter that they do not have.",
-            "Leave model_config of fairbench.api.method.Params as it is (extra='forbid').",
+            "Leave model_config of fairbench.api.Params as it is (extra='forbid').",
         )
     if not cls.model_config.get("frozen"):
         raise BrokenPromise(

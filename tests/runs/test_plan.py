@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from fairbench.api import Knob, Point
 from fairbench.api.dataset import Dataset
@@ -48,6 +50,15 @@ class WithoutDefault(Params):
     rank: int
 
 
+class OtherModel(BaseModel):
+    rank: int = 1
+
+
+@dataclass
+class NoModel:
+    rank: int = 1
+
+
 def plan_of(method: type[Method], prepared: Prepared) -> Plan:
     registry = Registry()
     for cls in (method, Sound):
@@ -77,6 +88,9 @@ def plan_of(method: type[Method], prepared: Prepared) -> Plan:
         (made(workload=lambda self, info: 7), "workload() returned 7."),
         (made(__init__=raises(RuntimeError("no licence"))), "odd raised RuntimeError: no licence"),
         (made(Params=WithoutDefault), "A hyperparameter has no usable default: rank of odd."),
+        (made(Params={"rank": 1}), "Params of odd is {'rank': 1}, no subclass"),
+        (made(Params=NoModel), "no subclass of fairbench.api.Params"),
+        (made(Params=OtherModel), "no subclass of fairbench.api.Params"),
     ],
 )
 def test_a_method_that_cannot_be_planned_fails_and_the_others_are_planned(
