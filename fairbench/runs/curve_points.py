@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Ints, Point, Role, iterate_points
 from fairbench.api.method import Curve, Representation
+from fairbench.runs.encoding import checked_codes
 from fairbench.runs.plugin_values import ContractError
 from fairbench.runs.row_order import digest_of, hash_rows, order_by_content
 
@@ -139,8 +140,14 @@ class _MixedRows:
 
         Raises ContractError: what the method gives cannot be used.
         """
+        if not isinstance(representation, Representation):
+            raise ContractError(
+                f"at(point) of the curve returned a {type(representation).__name__}, not a "
+                "Representation."
+            )
         s = self.s if aware else None
         z = representation.encode(self.x, s=s, generator=generator)
+        checked_codes(z, len(self.x), "encode")  # or its decoder would be blamed
         squares = np.empty(len(self.s))
         for group in range(int(self.s.max()) + 1):
             x_hat = representation.decode(z, np.full(len(self.s), group, np.int64))

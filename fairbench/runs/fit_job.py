@@ -255,6 +255,11 @@ class _FittedStack:
     ) -> tuple[tuple[Point, ...], list[Representation]]:
         method, data = self.method, self.job.data
         if isinstance(outcome, Curve):
+            if unit.point is not None:
+                raise ContractError(
+                    f"{method.name} is multi-shot: its fit must return a Representation, not a "
+                    f"Curve, for {unit.point.label}."
+                )
             if outcome.points is not None and not outcome.points:
                 raise ContractError(
                     f"The curve of {method.name} has an empty list of points: list some, or "

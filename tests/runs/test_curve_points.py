@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -146,6 +148,37 @@ def test_what_a_decoder_gives_at_any_setting_is_checked(given: Floats, told: str
 
     with pytest.raises(ContractError, match=told):
         read(BrokenAtOne(), 9)
+
+
+@pytest.mark.parametrize(
+    ("codes", "told"),
+    [
+        (np.full((900, 2), np.nan), "encode returned values"),
+        (np.zeros(900), "encode returned shape"),
+    ],
+)
+def test_what_an_encoder_gives_at_any_setting_is_not_laid_to_its_decoder(
+    codes: Floats, told: str
+) -> None:
+    class Broken(Shrunk):
+        def encode(self, x: Floats, **_: Any) -> Floats:
+            return codes
+
+    class BrokenAtOne(Steep):
+        def at(self, point: Point) -> Representation:
+            return Broken(0.5, True) if point["t"] == 1.0 else super().at(point)
+
+    with pytest.raises(ContractError, match=told):
+        read(BrokenAtOne(), 9)
+
+
+def test_a_curve_that_gives_no_representation_is_told_so() -> None:
+    class Forgets(Steep):
+        def at(self, point: Point) -> Representation:
+            return None  # type: ignore[return-value]
+
+    with pytest.raises(ContractError, match="at\\(point\\) of the curve returned a NoneType"):
+        read(Forgets(), 9)
 
 
 def test_sixteen_points_unless_told() -> None:

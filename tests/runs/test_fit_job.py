@@ -75,6 +75,19 @@ def test_points_of_a_curve_have_names_of_their_own(prepared: Prepared) -> None:
     assert "several points called t=0.5" in result.error
 
 
+class CurveForAPoint(Method):
+    name, summary = "curve-for-a-point", "multi-shot, and gives a curve"
+
+    def fit(self, train: Any, units: Any, context: Any) -> list[Any]:
+        return [TwiceTheSame.Line() for _ in units]
+
+
+def test_a_multi_shot_method_may_not_give_a_curve(prepared: Prepared) -> None:
+    result = result_of(CurveForAPoint, prepared)
+    assert result.status is Status.FAILED
+    assert "is multi-shot: its fit must return a Representation" in result.error
+
+
 class OneByOne(Method):
     name, summary = "one-by-one", "a generator instead of a list"
 
