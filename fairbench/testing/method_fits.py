@@ -14,7 +14,9 @@ from fairbench.api.method import Curve
 from fairbench.config import Device
 from fairbench.data.files import cache_folder, data_root
 from fairbench.data.prepared import Prepared
+from fairbench.errors import PluginError
 from fairbench.runs.fit_job import FitJob
+from fairbench.runs.method_answers import ask
 from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.store.status import Status
 from fairbench.testing.check_results import BrokenPromise, Unmet
@@ -130,6 +132,10 @@ def ignores_labels(trial: MethodTrial) -> None:
 
 def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
     units = trial.units()
+    try:
+        ask(trial.method, trial.instance.params, data.info)  # as a run does when it is planned
+    except PluginError as error:
+        raise BrokenPromise(error.message, error.hint) from None
     job = FitJob(
         id="check",
         title=trial.method.name,

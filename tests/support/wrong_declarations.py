@@ -83,3 +83,13 @@ def local_method():
         pass
 
     return Local
+
+
+class NeverClips(Right):
+    class Params(Params):
+        clip: float = float("inf")
+
+
+class SizesInWords(Right):
+    def workload(self, info):
+        return "small"

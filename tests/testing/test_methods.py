@@ -113,6 +113,12 @@ WRONG = [
     (encoders.LosesInKeeping, "restored from its state", "other codes than the fit"),
     (encoders.RestoresAnother, "restored from its state", "a NoneType for a released"),
     (encoders.KeepsNoArrays, "restored from its state", "Return a mapping of names to arrays"),
+    (
+        declarations.NeverClips,
+        "runs as a job of the suite",
+        "hyperparameters of right cannot be stored",
+    ),
+    (declarations.SizesInWords, "runs as a job of the suite", "Return a fairbench.api.Workload"),
     (declarations.BadName, "name and texts", "'My Method' is not a name"),
     (declarations.NoSummary, "name and texts", "summary is ''"),
     (declarations.OneAlias, "name and texts", "aliases = ('other-name',)"),
