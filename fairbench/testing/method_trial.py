@@ -134,11 +134,12 @@ class MethodTrial:
         """Codes of the test rows, and once more; None where encode gives none that are finite."""
         try:
             first, again = self.codes(self.first), self.codes(self.first)
+            finite = all(np.isfinite(z).all() for z in first)  # of objects numpy cannot say
         except Unmet:
             raise
         except (Exception, SystemExit):
             return None
-        return (first, again) if all(np.isfinite(z).all() for z in first) else None
+        return (first, again) if finite else None
 
     @property
     def coders(self) -> list[Representation]:

@@ -28,6 +28,12 @@ class WrongType(Right):
             return super().encode(x).astype(np.float64)
 
 
+class GivesObjects(Right):
+    class released(Released):
+        def encode(self, x, *, s=None, generator=None):
+            return super().encode(x).astype(object)
+
+
 class GivesNan(Right):
     class released(Released):
         def encode(self, x, *, s=None, generator=None):

@@ -160,6 +160,12 @@ def test_a_wrong_method_is_told_which_promise_it_breaks(
     assert "Why it matters: " in caught.value.hint
 
 
+def test_codes_that_are_no_numbers_are_told_once() -> None:
+    outcomes = [check.outcome() for check in method_checks(encoders.GivesObjects)]
+    (failed,) = [one for one in outcomes if one.verdict is CheckResult.FAILED]
+    assert "returned object" in failed.what
+
+
 def test_a_method_that_loads_torch_itself_is_seen_to_change_its_default_dtype() -> None:
     code = (
         "import sys; from fairbench.testing import check_method; "
