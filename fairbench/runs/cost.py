@@ -94,12 +94,13 @@ def stack_costs(
     seconds = meter.seconds["train"] + earlier
     again = training.models_per_unit if training else 1
     costs = {
+        # First: what is measured here stands, whatever a plugin reports under its name.
+        **{name: value for name, value in reported.items() if name != EARLIER_SECONDS},
         "train_seconds": seconds / units,
         # Of the part before a checkpoint the wall time is known alone.
         "processor_seconds": (meter.processor["train"] + earlier) / units,
         "stack_seconds": seconds,
         "stack_models": float(units * again),
-        **{name: value for name, value in reported.items() if name != EARLIER_SECONDS},
         **meter.peaks(),
     }
     if earlier:

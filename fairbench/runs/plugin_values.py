@@ -42,4 +42,7 @@ class ReportedCosts(dict[str, float]):
             )
         if name not in self and len(self) >= MAX_COSTS:
             raise ContractError(f"report() got more than {MAX_COSTS} names of costs.")
-        self[name] = finite_number(value, f"the cost {name!r} given to report()")
+        cost = finite_number(value, f"the cost {name!r} given to report()")
+        if cost < 0:
+            raise ContractError(f"the cost {name!r} given to report() is below 0: {cost:g}.")
+        self[name] = cost

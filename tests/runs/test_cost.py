@@ -11,6 +11,7 @@ from fairbench.api.metric import CurveEvaluation
 from fairbench.leaderboard.frames import to_frame
 from fairbench.metrics.cost import Cost
 from fairbench.runs.cost import Meter, stack_costs, with_earlier_attempts
+from fairbench.runs.plugin_values import ContractError, ReportedCosts
 
 
 class Card:
@@ -112,6 +113,19 @@ def test_what_a_checkpoint_kept_of_an_earlier_attempt_is_counted_once(
     total = with_earlier_attempts(costs, before)
     assert total["processor_seconds"] == expected
     assert "earlier_seconds" not in total
+
+
+def test_what_is_measured_is_not_what_a_plugin_reports() -> None:
+    meter = Meter("cpu", seconds={"train": 2.0}, processor={"train": 4.0})
+    reported = {"train_seconds": 1e-9, "processor_seconds": 1e-9, "steps": 10.0, "queries": 3.0}
+    costs = stack_costs(meter, reported, 2, None)
+    assert (costs["train_seconds"], costs["processor_seconds"]) == (1.0, 2.0)
+    assert costs["queries"] == 3.0
+
+
+def test_a_cost_below_zero_is_refused() -> None:
+    with pytest.raises(ContractError, match="'steps' given to report\\(\\) is below 0: -3"):
+        ReportedCosts().report("steps", -3.0)
 
 
 def test_a_cpu_has_no_counter() -> None:
