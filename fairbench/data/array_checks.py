@@ -375,4 +375,17 @@ def _as_array(value: Any, name: str) -> np.ndarray:
         raise DataError(f"The rows of {name} are not all of one length.") from None
     if array.ndim == 0:
         raise DataError(f"{name} is a single value, not an array with one row per person.")
+    if array.dtype.kind in "US" and isinstance(value, list | tuple):
+        _check_not_nan(np.asarray(value, dtype=object), name)
     return array
+
+
+def _check_not_nan(array: np.ndarray, name: str) -> None:
+    """Raise DataError for a NaN among texts, of which numpy makes the text 'nan'."""
+    missing = np.argwhere(array != array)
+    if len(missing):
+        where = ", ".join(str(place) for place in missing[0])
+        raise DataError(
+            f"{name}[{where}] is nan ({len(missing):,} such values): fill it in, or leave such "
+            "rows out of all arrays."
+        )

@@ -355,6 +355,7 @@ BAD = {
     ),
     "masked": (np.ma.masked_greater(Z, 3.0), S, r"z\[\d+, \d\] is masked"),
     "masked s": (Z, np.ma.masked_equal(S, S[2]), r"s\[\d+\] is masked"),
+    "nan beside names": (Z, [np.nan if i % 2 else "a" for i in range(200)], r"s\[1\] is nan \(100"),
     "nan in a frame": (pd.DataFrame(NAN, columns=["a", "b"]), S, "row 18.*'b' has no value"),
 }
 
@@ -391,6 +392,7 @@ def test_bad_arrays_get_one_line(case: str) -> None:
         ({"y": np.arange(200) % 67}, "class '.*' of y has"),
         ({"x": Z[:, 0]}, "x is 1-D"),
         ({"x": NAN}, r"x\[17, 1\] is nan"),
+        ({"x": [["a", 1.0], ["b", np.nan]] * 100}, r"x\[1, 1\] is nan \(100 such values\)"),
         ({"roles": ["train"] * 200}, "no row the role 'validation'"),
         ({"roles": ["trian"] * 200}, "'trian' in row 1.*Did you mean 'train'"),
         ({"roles": ["test"] * 199}, "roles has 199"),
