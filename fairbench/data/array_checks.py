@@ -120,9 +120,12 @@ def check_tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]
     if _is_frame(held) and held.ndim == 2:
         if not held.shape[1]:
             raise DataError(f"{name} has no columns: leave it out, or give task labels.")
+        tasks = [str(column) for column in held.columns]
+        if twice := [task for task in tasks if tasks.count(task) > 1]:
+            raise DataError(f"{name} has several columns called {twice[0]!r}: rename or drop one.")
         return {
-            str(column): check_classes(held[column], f"{name} {column!r}")
-            for column in held.columns
+            task: check_classes(held.iloc[:, place], f"{name} {held.columns[place]!r}")
+            for place, task in enumerate(tasks)
         }
     if _is_frame(held) and held.name is not None:
         return {str(held.name): check_classes(held, name)}

@@ -390,6 +390,7 @@ def test_bad_arrays_get_one_line(case: str) -> None:
         ({"y": S[:-1]}, "z has 200 rows and y has 199"),
         ({"y": np.ones(200)}, "y has only one value"),
         ({"y": np.arange(200) % 67}, "class '.*' of y has"),
+        ({"y": pd.DataFrame({0: S, "0": 1 - S})}, "y has several columns called '0'"),
         ({"x": Z[:, 0]}, "x is 1-D"),
         ({"x": NAN}, r"x\[17, 1\] is nan"),
         ({"x": [["a", 1.0], ["b", np.nan]] * 100}, r"x\[1, 1\] is nan \(100 such values\)"),
