@@ -70,10 +70,13 @@ def is_number(text: str) -> bool:
 
 def guess_kind(column: pd.Series, decimal: Decimal = ".") -> ColumnKind:
     """Guess a column's kind: numbers where most values are, so that a stray word is an error."""
+    import pandas as pd
+
     if column.dtype.kind in "iuf":
         return ColumnKind.NUMBER
     held = column.dropna()
-    if column.dtype.kind == "b" or not len(held):
+    # pandas would take periods for numbers: how many there are since 1970.
+    if column.dtype.kind == "b" or isinstance(column.dtype, pd.PeriodDtype) or not len(held):
         return ColumnKind.CATEGORY
     share = np.isfinite(parse(held, decimal)).mean()
     return ColumnKind.NUMBER if share > 0.5 else ColumnKind.CATEGORY

@@ -311,6 +311,11 @@ def test_categories_are_coded_as_in_datasets() -> None:
     assert check_features(text, "x").tolist() == [[1, 0], [2, 1]]
 
 
+def test_groups_of_periods_have_their_names() -> None:
+    quarters = pd.Series(pd.period_range("2020Q1", "2020Q2", freq="Q")).repeat(5)
+    assert check_classes(quarters, "s")[0] == ("2020Q1", "2020Q2")
+
+
 Z, S = people(200)
 NAN = Z.copy()
 NAN[17, 1] = np.nan
