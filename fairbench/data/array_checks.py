@@ -359,7 +359,7 @@ def _unwrapped(value: Any, name: str) -> Any:
             "rows out of all arrays."
         )
     if hasattr(value, "detach") and hasattr(value, "cpu"):
-        tensor = value.detach().cpu()
+        tensor = value.detach().cpu().to_dense()
         try:
             return tensor.numpy()
         except TypeError:  # bfloat16
@@ -378,6 +378,8 @@ def _as_array(value: Any, name: str) -> np.ndarray:
         raise DataError(f"The rows of {name} are not all of one length.") from None
     if array.ndim == 0:
         raise DataError(f"{name} is a single value, not an array with one row per person.")
+    if array.dtype.kind == "T":  # text of any length
+        return array.astype(object)
     if array.dtype.kind in "US" and isinstance(value, list | tuple):
         _check_not_nan(np.asarray(value, dtype=object), name)
     return array

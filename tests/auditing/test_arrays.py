@@ -113,6 +113,7 @@ def test_whatever_holds_the_rows_gives_the_same_report() -> None:
         (pd.DataFrame(z, columns=["a", "b"]), pd.Series(names, name="sex")),
         (torch.from_numpy(z), list(names)),
         (z.tolist(), names.astype(object)),
+        (torch.from_numpy(z).to_sparse(), names.astype(np.dtypes.StringDType())),
         (z, pd.DataFrame({"sex": pd.Categorical(names)})),
         (pd.DataFrame(z, index=[f"p{i}" for i in range(600)]), pd.Series(names, index=[0] * 600)),
     )
