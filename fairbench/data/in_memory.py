@@ -139,7 +139,8 @@ def _labels(s: Any, rows: int) -> np.ndarray:
             array = array[:, 0]
         if array.ndim != 1:
             raise InputError(f"s has the shape {array.shape}: it must be one label per row.")
-        s = pd.Series(array).infer_objects()
+        s = pd.Series(array)
+    s = s.infer_objects()  # as objects, 1 and 1.0 would be two groups
     if len(s) != rows:
         raise InputError(f"X has {rows:,} rows and s has {len(s):,}: row i of both is one person.")
     missing = np.flatnonzero(s.isna())

@@ -76,6 +76,8 @@ def test_categories_may_be_text_or_categorical_and_s_of_any_type() -> None:
         np.testing.assert_array_equal(small(beta=0.1).fit_transform(frame, s=s), expected)
     fair = small(beta=0.1).fit(X, s=pd.Series([1.0, 2.0, 30.0] * 100))
     assert list(fair.groups_) == ["1", "2", "30"]
+    fair = small(beta=0.1).fit(X, s=pd.Series([1, 1.0, 2] * 100, dtype=object))
+    assert list(fair.groups_) == ["1", "2"]
 
 
 def test_a_fit_that_fails_leaves_the_last_one() -> None:
