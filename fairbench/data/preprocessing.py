@@ -142,12 +142,16 @@ class Preprocessing:
 
         if isinstance(column.dtype, pd.CategoricalDtype):
             distinct = column.cat.categories.to_series().reset_index(drop=True)
-            places = Preprocessing._known(distinct.astype(object), categories)
+            places = Preprocessing._known(distinct, categories)
             # One more place, at the end, for missing values.
             codes: npt.NDArray[np.int64] = np.append(places, -1)[column.cat.codes.to_numpy()]
             return codes
         known = pd.Index(categories)
         places = known.get_indexer(pd.Index(texts(column))).astype(np.int64)
+        if column.dtype.kind in "iu" and (places < 0).any():
+            # A categorical column of 1.0, as pandas has it beside missing values, has that text.
+            decimals = known.get_indexer(pd.Index(column.astype("float64").astype(str)))
+            places = np.maximum(places, np.where(column.isna(), -1, decimals))
         if column.dtype.kind == "f":
             # texts() writes 1.0 as "1" where all of a column are whole. Whether all are may differ
             # between the training table and part of another one.

@@ -126,6 +126,17 @@ def test_categories_keep_the_order_of_an_ordered_dtype_and_of_numbers() -> None:
     np.testing.assert_array_equal(as_text, fair.transform(frame))
 
 
+def test_a_category_of_whole_numbers_is_the_same_with_decimals_and_without() -> None:
+    whole = X.assign(month=pd.Series(np.arange(300) % 12, dtype="category"))
+    # as pandas holds whole numbers of a table in which some are missing
+    with_decimals = whole.assign(month=whole["month"].astype(float).astype("category"))
+    plain = whole.astype({"month": int})
+    for seen in (whole, with_decimals):
+        fair = FairRepresentation("identity").fit(seen, s=S)
+        for new in (whole, with_decimals, plain, plain.astype({"month": float})):
+            np.testing.assert_array_equal(fair.transform(new), fair.transform(seen))
+
+
 @pytest.mark.parametrize(
     ("s", "message"),
     [
