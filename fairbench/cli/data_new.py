@@ -12,7 +12,7 @@ import typer
 
 from fairbench.api import Shots, Track
 from fairbench.cli.card_text import CardText, LabelText, card_text
-from fairbench.cli.console import out
+from fairbench.cli.console import out, spinner
 from fairbench.cli.data import check_data
 from fairbench.cli.data_new_ask import (
     CardOptions,
@@ -130,14 +130,16 @@ def _new_card(
     _check_name(options.name or slug(card.stem), registry)
     separator, header = sniff(table, _named(options))
     unused = set(options.drop or ())
-    frame = read_table(table, separator=separator, header=header, unused=unused.__contains__)
-    frame = frame.rename(columns=respelt(frame.columns, _named(options)))
-    options = _rejoined(options, [str(name) for name in frame.columns])
-    options = replace(options, decimal=_decimal(frame, options.categories))
+    with spinner("reading the table"):
+        frame = read_table(table, separator=separator, header=header, unused=unused.__contains__)
+        frame = frame.rename(columns=respelt(frame.columns, _named(options)))
+        options = _rejoined(options, [str(name) for name in frame.columns])
+        options = replace(options, decimal=_decimal(frame, options.categories))
     if options.sensitive is None or options.labels is None:
         options = ask_missing(frame, options, table)
-    contents = _contents(frame, options, table, separator, header)
-    write_file(card, card_text(contents, frame, card).encode())
+    with spinner("looking at its columns"):
+        contents = _contents(frame, options, table, separator, header)
+        write_file(card, card_text(contents, frame, card).encode())
     out.print(f"Written: {card}. Read and edit it.", markup=False)
     if options.decimal == ",":
         out.print('Numbers have a decimal comma, as in 19,8: the card says decimal: ","')

@@ -131,7 +131,7 @@ def _table(source: ArraySource) -> Any:
         separator, header = _csv_shape(source) if source.format == "csv" else (",", True)
         return read_table(source.path, separator=separator, header=header, single=True)
     except DataError as error:
-        raise DataError(f"--{source.name}: {error.message}") from None
+        raise DataError(f"--{source.name}: {error.message}", error.hint) from None
 
 
 def _csv_shape(source: ArraySource) -> tuple[str, bool]:

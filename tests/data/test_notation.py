@@ -130,7 +130,9 @@ def test_dates_are_noted(tmp_path: Path) -> None:
     assert "'day' holds 200 dates, each a category of its own" in note
     for text in ("31.12.2020", "2021-03-04T10:20:30", "2021/3/4", "3/4/21"):
         assert are_dates(pd.Series([text, text]))
-    for text in ("cook", "12", "1-2", "555-12-99-1"):
+    for text in ("Feb 14, 2020", "February 14 2020", "14 feb 2020", "14-FEB-20", "1 May 21, 9:30"):
+        assert are_dates(pd.Series([text, text]))
+    for text in ("cook", "12", "1-2", "555-12-99-1", "14 Marcos 2020 B", "Mayor 14"):
         assert not are_dates(pd.Series([text]))
 
 
