@@ -49,6 +49,7 @@ from promise_tables import format_promises
 from race_claims import format_race_claims
 from rank_ranges import format_ranks
 from released import format_claims_of_bits
+from rival import format_rival
 from single_shot import format_over_splits, format_single_shot
 from tuned import format_tuned
 from verdict import format_verdict
@@ -137,6 +138,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "findings": format_findings,
     "verdict": format_verdict,
     "parts": format_parts,
+    "rival": format_rival,
     "promises": format_promises,
     "ranks": format_ranks,
     "more rows": format_more_rows,
