@@ -14,6 +14,7 @@ from fairbench.api.method import Curve, Representation
 from fairbench.runs.encoding import checked_codes
 from fairbench.runs.plugin_values import ContractError
 from fairbench.runs.row_order import digest_of, hash_rows, order_by_content
+from fairbench.store.returned_values import short_repr
 
 DEFAULT_POINTS = 16
 """Points at which a single-shot curve is read; both AUFDCs use them."""
@@ -43,6 +44,31 @@ def detailed_point_numbers(points: Sequence[Point | None]) -> set[int]:
 
 def _knobs(point: Point | None) -> tuple[tuple[str, float], ...]:
     return () if point is None else tuple(sorted(point.values))
+
+
+def check_curve(curve: Curve, name: str) -> None:
+    """Raise ContractError unless points of a curve, of the method ``name``, can be read."""
+    points, knob = curve.points, curve.knob
+    if points is not None:
+        if not isinstance(points, tuple | list) or not all(isinstance(p, Point) for p in points):
+            raise ContractError(
+                f"The points of the curve of {name} are {short_repr(points)}: give a tuple of "
+                "fairbench.api.Point, or leave points None."
+            )
+        if not points:
+            raise ContractError(
+                f"The curve of {name} has an empty list of points: list some, or leave points None."
+            )
+    elif not (math.isfinite(knob.low) and math.isfinite(knob.high)):
+        raise ContractError(
+            f"The knob {knob.name!r} of the curve of {name} has no end: give it finite ends, or "
+            "the curve a list of points."
+        )
+    elif knob.logarithmic and knob.low <= 0:
+        raise ContractError(
+            f"The knob {knob.name!r} of the curve of {name} is logarithmic from {knob.low:g}: "
+            "give it a low above 0, or leave logarithmic False."
+        )
 
 
 def points_to_read(

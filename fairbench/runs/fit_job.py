@@ -19,7 +19,7 @@ from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Repres
 from fairbench.data.prepared import Prepared
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.cost import Meter, hardware, model_costs, stack_costs, versions
-from fairbench.runs.curve_points import detailed_point_numbers, points_to_read
+from fairbench.runs.curve_points import check_curve, detailed_point_numbers, points_to_read
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.measures_on_test_rows import measure_test_rows
 from fairbench.runs.plugin_values import ContractError, Progress, ReportedCosts, finite_number
@@ -260,11 +260,7 @@ class _FittedStack:
                     f"{method.name} is multi-shot: its fit must return a Representation, not a "
                     f"Curve, for {unit.point.label}."
                 )
-            if outcome.points is not None and not outcome.points:
-                raise ContractError(
-                    f"The curve of {method.name} has an empty list of points: list some, or "
-                    "leave points None."
-                )
+            check_curve(outcome, method.name)
             points = points_to_read(
                 outcome,
                 self.rows.x,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import pickle
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from fairbench import api
-from fairbench.api import Coding, Knob, Shots, Track, Unit
+from fairbench.api import Coding, Knob, Point, Shots, Track, Unit
 from fairbench.api.dataset import Dataset
 from fairbench.errors import FairbenchError
 from fairbench.registry import NAME
@@ -112,17 +112,23 @@ def points(trial: MethodTrial) -> None:
             f"points() returned {grid!r}.", "Return a tuple of fairbench.api.Point."
         )
     for point in check_points(grid):
-        if sorted(name for name, _ in point.values) != known:
+        check_within(point, method.knobs)
+
+
+def check_within(point: Point, knobs: Sequence[Knob]) -> None:
+    """Raise BrokenPromise unless a point sets the declared knobs, to values within their range."""
+    known = sorted(knob.name for knob in knobs)
+    if sorted(name for name, _ in point.values) != known:
+        raise BrokenPromise(
+            f"The point {point.label} does not set the knobs {', '.join(known) or '(none)'}.",
+            "Declare in 'knobs' what points set: Point.of(beta=.5) needs Knob('beta', ...).",
+        )
+    for knob in knobs:
+        if not knob.low <= point[knob.name] <= knob.high:
             raise BrokenPromise(
-                f"The point {point.label} does not set the knobs {', '.join(known) or '(none)'}.",
-                "Declare in 'knobs' what points() sets: Point.of(beta=.5) needs Knob('beta', ...).",
+                f"The point {point.label} lies outside {knob.low:g} .. {knob.high:g}.",
+                f"Widen the knob {knob.name!r}, or remove the point.",
             )
-        for knob in method.knobs:
-            if not knob.low <= point[knob.name] <= knob.high:
-                raise BrokenPromise(
-                    f"The point {point.label} lies outside {knob.low:g} .. {knob.high:g}.",
-                    f"Widen the knob {knob.name!r}, or remove the point.",
-                )
 
 
 @promise("its search space is of its own parameters, within what they take")

@@ -20,6 +20,7 @@ from fairbench.runs.method_answers import ask
 from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.store.status import Status
 from fairbench.testing.check_results import BrokenPromise, Unmet
+from fairbench.testing.method_declarations import check_within
 from fairbench.testing.method_trial import (
     ITERATIONS,
     MAX_APART,
@@ -58,12 +59,22 @@ def curve(trial: MethodTrial) -> None:
     _ = trial.encoders
     (fitted,) = trial.fit(trial.units())
     assert isinstance(fitted, Curve)  # or there would be no first fit
-    known = [knob.name for knob in trial.instance.knobs]
-    if fitted.knob.name not in known:
+    declared = {knob.name: knob for knob in trial.instance.knobs}
+    knob = fitted.knob
+    if knob.name not in declared:
         raise BrokenPromise(
-            f"The knob of its curve is {fitted.knob.name!r}.", f"Declare it: the knobs are {known}."
+            f"The knob of its curve is {knob.name!r}.",
+            f"Declare it: the knobs are {list(declared)}.",
+        )
+    own = declared[knob.name]
+    if not own.low <= knob.low <= knob.high <= own.high:
+        raise BrokenPromise(
+            f"The knob of its curve is {knob.low:g} .. {knob.high:g}, and the declared one "
+            f"{own.low:g} .. {own.high:g}.",
+            f"Widen the knob {knob.name!r} in 'knobs', or narrow that of the curve.",
         )
     for point in tried_points(fitted):
+        check_within(point, trial.instance.knobs)
         with convert_errors(f"At {point.label} it"):
             trial.codes([fitted.at(point)])
 

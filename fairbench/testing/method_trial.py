@@ -13,6 +13,8 @@ import numpy as np
 from fairbench.api import Coding, FitContext, Point, Role, Shots, Track, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Representation
 from fairbench.data.prepared import Prepared, Rows
+from fairbench.runs.curve_points import check_curve
+from fairbench.runs.plugin_values import ContractError
 from fairbench.stats.rounding import column_spread, distance_from_others, most_rounding
 from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.sample_data import sample_data, shortened
@@ -202,7 +204,13 @@ class MethodTrial:
                 f"fit returned a {type(result).__name__} for {where}.",
                 f"Its shots are {self.method.shots.value}: return a {expected} of fairbench.api.",
             )
-        return result.at(middle(result)) if isinstance(result, Curve) else result
+        if not isinstance(result, Curve):
+            return result
+        try:
+            check_curve(result, self.method.name)
+        except ContractError as error:
+            raise BrokenPromise(str(error), "Or correct what fit returns.") from None
+        return result.at(middle(result))
 
     def encode(
         self, representation: Representation, x: np.ndarray, s: np.ndarray, *, seed: int = 0

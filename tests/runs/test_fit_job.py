@@ -16,6 +16,7 @@ from fairbench.runs.method_answers import ask
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.runs.plugin_values import ContractError
 from fairbench.store.status import Status
+from tests.support import wrong_curves as curves
 from tests.support.fits import fit_of
 
 
@@ -73,6 +74,23 @@ def test_points_of_a_curve_have_names_of_their_own(prepared: Prepared) -> None:
     result = result_of(TwiceTheSame, prepared)
     assert result.status is Status.FAILED
     assert "several points called t=0.5" in result.error
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        (curves.PointsAreNumbers, "The points of the curve of right-curve are (0.0, 0.5, 1.0): g"),
+        (curves.PointsAreGenerated, "give a tuple of fairbench.api.Point"),
+        (curves.LogarithmOfZero, "is logarithmic from 0: give it a low above 0"),
+        (curves.WithoutEnd, "has no end: give it finite ends"),
+    ],
+)
+def test_a_curve_that_cannot_be_read_says_why(
+    method: type[Method], says: str, prepared: Prepared
+) -> None:
+    result = result_of(method, prepared)
+    assert result.status is Status.FAILED
+    assert says in str(result.error)
 
 
 class CurveForAPoint(Method):

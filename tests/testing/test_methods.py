@@ -25,6 +25,7 @@ from fairbench.store.status import Status
 from fairbench.testing import CheckResult, check_method, method_checks, parametrize
 from fairbench.testing.method_trial import MethodTrial, rows_apart
 from fairbench.training.neural_method import NeuralMethod
+from tests.support import wrong_curves as curves
 from tests.support import wrong_declarations as declarations
 from tests.support import wrong_encoders as encoders
 from tests.support import wrong_fits as fits
@@ -45,7 +46,7 @@ def test_every_method_keeps_its_promises(name: str) -> None:
     check_method(METHODS[name])
 
 
-@parametrize(Right, encoders.Kept)
+@parametrize(Right, curves.RightCurve, encoders.Kept)
 def test_the_decorator_makes_a_test_of_each_promise(promise) -> None:
     promise()
 
@@ -74,7 +75,15 @@ WRONG = [
     (fits.NotAList, "one result per unit", "a Released for 1 unit."),
     (fits.NoCurve, "one result per unit", "return a Curve"),
     (fits.ACurveForAPoint, "one result per unit", "return a Representation"),
+    (curves.PointsAreNumbers, "one result per unit", "give a tuple of fairbench.api.Point"),
+    (curves.PointsAreGenerated, "one result per unit", "give a tuple of fairbench.api.Point"),
+    (curves.PointsAreAMethod, "one result per unit", "give a tuple of fairbench.api.Point"),
+    (curves.LogarithmOfZero, "one result per unit", "'k' of the curve of right-curve is logar"),
+    (curves.WithoutEnd, "one result per unit", "'k' of the curve of right-curve has no end"),
     (fits.BreaksAtTheEnd, "both ends of its knob", "At beta=1 it raised ZeroDivisionError"),
+    (curves.WiderThanDeclared, "both ends of its knob", "the declared one 0 .. 1"),
+    (curves.PointsOutside, "both ends of its knob", "k=2 lies outside 0 .. 1"),
+    (curves.PointsOfAnotherKnob, "both ends of its knob", "beta=0.5 does not set the knobs k"),
     (fits.AlwaysDiverges, "one result per unit", "diverged: loss nan at step 1"),
     (
         fits.Raises,
