@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fairbench.api.method import Method
 from fairbench.errors import CheckError, ConfigError, FairbenchError, PluginError
 from fairbench.registry import Registry
 from fairbench.runs.hyperparameters import validate_params
+from fairbench.store.returned_values import short_repr
 from fairbench.store.text import describe
 
 _DIGITS = 4
@@ -17,6 +18,9 @@ _DIGITS = 4
 
 _DIGITS_OF_GRID = 12
 """The same for numbers of a grid: 0.30000000000000004 is the setting 0.3, and not another."""
+
+
+_RETURNS = "It returns optuna.distributions by hyperparameter: docs/plugins.md has an example."
 
 
 def held_params(
@@ -65,26 +69,43 @@ def declared_space(method: type[Method], held: Mapping[str, Any]) -> dict[str, A
     """What a method declares; PluginError where it raises something."""
     params = validate_params(method, held)
     try:
-        return dict(method(params).search_space())
+        declared = method(params).search_space()
     except (Exception, SystemExit) as error:  # a plugin may raise anything
         raise PluginError(
             f"search_space() of {method.name} raised {describe(error).rstrip('.')}.",
-            "It returns optuna.distributions by hyperparameter: docs/plugins.md has an example.",
+            _RETURNS,
         ) from error
+    if not isinstance(declared, Mapping):
+        raise PluginError(
+            f"search_space() of {method.name} returned {short_repr(declared)}.", _RETURNS
+        )
+    return dict(declared)
 
 
 def _check_bounds(
     method: type[Method], held: Mapping[str, Any], name: str, distribution: Any
 ) -> None:
-    """The ends of a range must be values that the method takes; else CheckError."""
-    ends = getattr(distribution, "choices", None) or (distribution.low, distribution.high)
-    for value in ends:
+    """Values of a range must be values that the method takes; else CheckError."""
+    for value in values_to_try(distribution):
         try:
             validate_params(method, {**held, name: value})
         except FairbenchError as error:
             raise CheckError(
                 f"{method.name}.search_space() goes outside what its Params take. {error.message}"
             ) from None
+
+
+def values_to_try(distribution: Any) -> Sequence[Any]:
+    """All choices; of a range its ends and a value between, of reals one that is no whole number.
+
+    The ends alone may be whole numbers, and the rest of a range of reals not.
+    """
+    choices = getattr(distribution, "choices", None)
+    if choices is not None:
+        return tuple(choices)
+    low, high, step = distribution.low, distribution.high, distribution.step
+    between = low + 0.382 * (high - low) if step is None else min(low + step, high)
+    return low, shortened(distribution, between), high
 
 
 def count_settings(space: Mapping[str, Any]) -> int | None:

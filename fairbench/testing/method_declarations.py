@@ -16,6 +16,7 @@ from fairbench.registry import NAME
 from fairbench.registry.catalogue import taken_name
 from fairbench.runs.hyperparameters import validate_params
 from fairbench.runs.method_answers import check_points
+from fairbench.search.space import declared_space, values_to_try
 from fairbench.testing.check_results import BrokenPromise
 from fairbench.testing.method_trial import MethodTrial
 from fairbench.testing.promises import convert_errors, promise
@@ -136,7 +137,7 @@ def space(trial: MethodTrial) -> None:
     """A search would fail after hours at the first trial outside of it."""
     from optuna.distributions import BaseDistribution
 
-    for name, distribution in trial.method().search_space().items():
+    for name, distribution in declared_space(trial.method, {}).items():
         if name not in trial.method.Params.model_fields:
             raise BrokenPromise(
                 f"search_space() names {name!r}, which is not a parameter.",
@@ -147,14 +148,12 @@ def space(trial: MethodTrial) -> None:
                 f"search_space() gives {distribution!r} for {name!r}.",
                 "Give distributions of optuna.distributions.",
             )
-        low_high = (getattr(distribution, end, None) for end in ("low", "high"))
-        ends = getattr(distribution, "choices", None) or tuple(low_high)
-        for end in ends:
+        for value in values_to_try(distribution):
             try:
-                validate_params(trial.method, {name: end})
+                validate_params(trial.method, {name: value})
             except FairbenchError as error:
                 raise BrokenPromise(
-                    f"search_space() reaches {name} = {end!r}. {error.message}",
+                    f"search_space() reaches {name} = {value!r}. {error.message}",
                     "Narrow the distribution, or widen the parameter.",
                 ) from None
 

@@ -71,6 +71,18 @@ class SearchesTooFar(Right):
         return {"width": CategoricalDistribution([3, "wide"])}
 
 
+class SearchesBetweenWholeNumbers(SearchesTooFar):
+    def search_space(self):
+        from optuna.distributions import FloatDistribution
+
+        return {"width": FloatDistribution(1, 3)}
+
+
+class SearchesAList(Right):
+    def search_space(self):
+        return ["width"]
+
+
 class SupportsIsABool(Right):
     def supports(self, info):
         return False
