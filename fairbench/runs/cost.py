@@ -142,10 +142,11 @@ def model_costs(
     if count is not None:
         costs["trainable_parameters"] = finite_number(count, "parameters()")
     work = model.multiply_adds()
-    if work is not None and steps is not None:
+    products = None if work is None else finite_number(work, "multiply_adds()")
+    if products is not None and steps is not None:
         # A product and a sum forward, and twice that backward, for each row.
         rows = training.batch_size if training else 1
-        flops = 6.0 * finite_number(work, "multiply_adds()") * rows * steps
+        flops = 6.0 * products * rows * steps
         costs["flops"] = finite_number(flops, "the number of operations")
     return costs
 

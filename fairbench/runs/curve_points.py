@@ -179,10 +179,9 @@ class _MixedRows:
             x_hat = representation.decode(z, np.full(len(self.s), group, np.int64))
             if x_hat is None:
                 return None
-            if np.shape(x_hat) != self.x.shape:
-                raise ContractError(
-                    f"decode returned shape {np.shape(x_hat)}; x has {self.x.shape}."
-                )
+            x_hat = np.asarray(x_hat)  # of a multi-shot method a list will do
+            if x_hat.shape != self.x.shape:
+                raise ContractError(f"decode returned shape {x_hat.shape}; x has {self.x.shape}.")
             own = self.s == group
             squares[own] = ((x_hat[own] - self.x[own]) ** 2).sum(axis=1)
         mean = float(squares[self.validation].mean())

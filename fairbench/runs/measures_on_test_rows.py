@@ -45,7 +45,7 @@ def measure_test_rows(
     if permuted is not None:
         arrays[named(Kind.PERMUTED)] = np.array(permuted.mean(dtype=np.float64))
     if point.method.has_bits:
-        packed = pack_bits(representation.bits(x))
+        packed = pack_bits(representation.bits(x), len(x))
         arrays |= {named(Kind.BITS, part): array for part, array in packed.items()}
     rate = representation.rate(x)
     if rate is not None:

@@ -17,6 +17,7 @@ from fairbench.runs.plan import make_budget, units_of
 from fairbench.runs.plugin_values import ContractError
 from fairbench.store.status import Status
 from tests.support import wrong_curves as curves
+from tests.support import wrong_encoders as encoders
 from tests.support.fits import fit_of
 
 
@@ -86,6 +87,22 @@ def test_points_of_a_curve_have_names_of_their_own(prepared: Prepared) -> None:
     ],
 )
 def test_a_curve_that_cannot_be_read_says_why(
+    method: type[Method], says: str, prepared: Prepared
+) -> None:
+    result = result_of(method, prepared)
+    assert result.status is Status.FAILED
+    assert says in str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        (encoders.BadBits, "bits() returned other values than 0, 1 and -1"),
+        (encoders.FlatBits, "bits() returned shape ("),
+        (encoders.CountsInWords, "multiply_adds() is 'many', not a finite number"),
+    ],
+)
+def test_bits_and_counts_of_another_kind_are_no_result(
     method: type[Method], says: str, prepared: Prepared
 ) -> None:
     result = result_of(method, prepared)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fairbench.api import Knob, Point, Shots
 from fairbench.api.method import Curve
+from tests.support import wrong_encoders as encoders
 from tests.support.right_method import Released, Right
 
 
@@ -26,6 +27,16 @@ class RightCurve(Right):
 
     def fit(self, train, units, context):
         return [self.line() for _ in units]
+
+
+class DecodesToLists(RightCurve):
+    """It keeps every promise."""
+
+    has_decoder = True
+
+    class line(Line):
+        def at(self, point):
+            return encoders.DecodesToLists.released(point["k"])
 
 
 class WiderThanDeclared(RightCurve):

@@ -105,6 +105,24 @@ class Decodes(Released):
         return np.hstack([z, z]).astype(np.float32)
 
 
+class DecodesToNan(Right):
+    has_decoder = True
+
+    class released(Decodes):
+        def decode(self, z, s):
+            return super().decode(z, s) * np.float32(np.nan)
+
+
+class DecodesToLists(Right):
+    """It keeps every promise."""
+
+    has_decoder = True
+
+    class released(Decodes):
+        def decode(self, z, s):
+            return super().decode(z, s).tolist()
+
+
 class WritesWhenDecoding(Right):
     has_decoder = True
 
@@ -172,6 +190,28 @@ class BadBits(Right):
     class released(Released):
         def bits(self, x):
             return np.full((len(x), 2, 8), 3, np.int8)
+
+
+class FlatBits(Right):
+    has_bits = True
+
+    class released(Released):
+        def bits(self, x):
+            return np.zeros((len(x), 2), np.int8)
+
+
+class CountsInWords(Right):
+    class released(Released):
+        def multiply_adds(self):
+            return "many"
+
+
+class CountsInNumpy(Right):
+    """It keeps every promise."""
+
+    class released(Released):
+        def parameters(self):
+            return np.int64(3)
 
 
 # Of what is kept.

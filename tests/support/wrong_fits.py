@@ -142,6 +142,12 @@ class ReadsWhatIsNotThere(Right):
             return [0, 99]
 
 
+class NamesColumnsInAnArray(Right):
+    class released(Released):
+        def input_columns(self):
+            return np.arange(4)
+
+
 class DrawsForAllAtOnce(Right):
     """What the second unit gets depends on who is first."""
 
