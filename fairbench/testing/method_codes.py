@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from numbers import Integral
 
 import numpy as np
 
 from fairbench.api import Coding, Role, Track
 from fairbench.api.method import Representation
+from fairbench.runs.plugin_values import ContractError, finite_number
+from fairbench.store.returned_values import short_repr
 from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_trial import MAX_APART, MethodTrial, rows_apart
 from fairbench.testing.promises import convert_errors, promise
@@ -208,10 +211,11 @@ def input_columns(trial: MethodTrial) -> None:
         columns = representation.input_columns()
         if columns is None:
             continue
-        if not columns or not set(columns) <= set(range(x.shape[1])):
+        is_list = isinstance(columns, Sequence)
+        if not is_list or not columns or not set(columns) <= set(range(x.shape[1])):
             raise BrokenPromise(
-                f"input_columns returned {columns!r} of {x.shape[1]} columns.",
-                "Return numbers of columns of x, from 0, or None for all.",
+                f"input_columns returned {short_repr(columns)} of {x.shape[1]} columns.",
+                "Return a list of numbers of columns of x, from 0, or None for all.",
             )
         alone = np.zeros_like(x)
         alone[:, columns] = x[:, columns]
@@ -293,8 +297,13 @@ def _decoded(trial: MethodTrial) -> Iterator[tuple[Representation, np.ndarray]]:
     if not trial.method.has_decoder:
         raise Unmet("it declares no decoder")
     for representation, z in zip(trial.encoders, trial.codes(trial.encoders), strict=True):
-        if representation.decode(z[:1].copy(), trial.test.s[:1].copy()) is None:
-            raise Unmet("decode returned None; see above")
+        try:
+            x_hat = representation.decode(z.copy(), trial.test.s.copy())
+            finite = x_hat is not None and bool(np.isfinite(x_hat).all())
+        except (Exception, SystemExit):
+            finite = False
+        if not finite:
+            raise Unmet("decode gives no finite rows; see above")
         yield representation, z
 
 
@@ -334,5 +343,10 @@ def extras(trial: MethodTrial) -> None:
                 f"bits returned shape {np.shape(bits)}, or other values than 0, 1 and -1.",
                 "Return (n, k, bits) of 0, 1, or -1 where masked; has_bits = False without bits.",
             )
-        if count is not None and (not isinstance(count, int) or count < 0):
+        if count is not None and (not isinstance(count, Integral) or int(count) < 0):
             raise BrokenPromise(f"parameters returned {count!r}.", "Return a count, or None.")
+        if (work := representation.multiply_adds()) is not None:
+            try:
+                finite_number(work, "multiply_adds()")
+            except ContractError as error:
+                raise BrokenPromise(str(error), "Return a count, or None.") from None

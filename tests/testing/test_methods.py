@@ -46,7 +46,14 @@ def test_every_method_keeps_its_promises(name: str) -> None:
     check_method(METHODS[name])
 
 
-@parametrize(Right, curves.RightCurve, encoders.Kept)
+@parametrize(
+    Right,
+    curves.RightCurve,
+    curves.DecodesToLists,
+    encoders.DecodesToLists,
+    encoders.CountsInNumpy,
+    encoders.Kept,
+)
 def test_the_decorator_makes_a_test_of_each_promise(promise) -> None:
     promise()
 
@@ -102,6 +109,7 @@ WRONG = [
     (encoders.UsesSIfThere, "blind means blind", "Track.AWARE"),
     (fits.ReadsMoreThanItSays, "input columns that it names", "codes are others"),
     (fits.ReadsWhatIsNotThere, "input columns that it names", "[0, 99] of"),
+    (fits.NamesColumnsInAnArray, "input columns that it names", "returned array([0, 1, 2, 3])"),
     (encoders.LosesFloat64, "float64 rows", "x.astype"),
     (encoders.DecodesUndeclared, "decodes if it declares a decoder", "has_decoder = True"),
     (encoders.HasNoDecoder, "decodes if it declares a decoder", "has_decoder = False"),
@@ -114,6 +122,8 @@ WRONG = [
     (encoders.IsNotQuantised, "codes as it declares", "quantised; a dimension has"),
     (encoders.DrawsNothing, "codes as it declares", "another generator gives the same"),
     (encoders.BadBits, "rate, bits and parameters", "0, 1, or -1"),
+    (encoders.FlatBits, "rate, bits and parameters", "shape (300, 2)"),
+    (encoders.CountsInWords, "rate, bits and parameters", "multiply_adds() is 'many'"),
     (
         encoders.CannotRestore,
         "restored from its state",
@@ -314,6 +324,16 @@ def test_one_fault_is_told_once() -> None:
     assert {o.what for o in outcomes if o.verdict is CheckResult.SKIPPED} >= {
         "there is no fit to look at; see above"
     }
+
+
+def test_reconstructions_that_are_not_finite_are_told_once_and_by_the_job() -> None:
+    outcomes = [check.outcome() for check in method_checks(encoders.DecodesToNan)]
+    assert [o.promise.text for o in outcomes if o.verdict is CheckResult.FAILED] == [
+        "it decodes if it declares a decoder",
+        "it runs as a job of the suite",
+    ]
+    waiting = [o for o in outcomes if o.what == "decode gives no finite rows; see above"]
+    assert len(waiting) == 3
 
 
 def test_what_cannot_be_kept_is_no_fault_and_is_told() -> None:
