@@ -10,6 +10,8 @@ import typer
 from fairbench.api.method import Method
 from fairbench.cli.console import err, show_table
 from fairbench.cli.plugins import load_plugins
+from fairbench.errors import FairbenchError
+from fairbench.runs.hyperparameters import validate_params
 from fairbench.store.text import describe
 
 
@@ -50,10 +52,13 @@ def list_command(
 def _tags(method: type[Method]) -> str:
     """Return the tags of a method; of one that cannot be made a dash, after a warning."""
     try:
-        return " ".join(method().tags)
+        return " ".join(method(validate_params(method, {})).tags)
+    except FairbenchError as error:
+        why = error.message
     except (Exception, SystemExit) as error:  # one plugin must not hide the others
-        err.print(f"Warning: {method.name} cannot be made: {describe(error)}", markup=False)
-        return "-"
+        why = describe(error)
+    err.print(f"Warning: {method.name} cannot be made: {why}", markup=False)
+    return "-"
 
 
 def _with_aliases(plugin: Any) -> str:

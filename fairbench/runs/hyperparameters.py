@@ -51,7 +51,7 @@ def validate_params(method: type[Method], values: Mapping[str, Any]) -> Params:
         without = [
             name for name, field in method.Params.model_fields.items() if field.is_required()
         ]
-        why = f"{', '.join(without)} of {method.name}" if without else describe(error)
+        why = f"{', '.join(without)} of {method.name}" if without else _describe_first(error)
         raise PluginError(
             f"A hyperparameter has no usable default: {why}.",
             f"See: fairbench check {method.name}",
@@ -80,6 +80,15 @@ def validate_params(method: type[Method], values: Mapping[str, Any]) -> Params:
             f"{describe(error).rstrip('.')}.",
             "A check of a plugin refuses a value with a ValueError.",
         ) from error
+
+
+def _describe_first(error: BaseException) -> str:
+    """Describe an error; of a validator's the first hyperparameter that it refused, and why."""
+    if not isinstance(error, ValidationError):
+        return describe(error)
+    first = error.errors()[0]
+    where = say_where(first)
+    return f"{where}: {say_why_and_what(first)}" if where else say_why_and_what(first)
 
 
 def params_on(method: type[Method], values: Mapping[str, Any], info: DatasetInfo) -> Params:

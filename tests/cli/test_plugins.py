@@ -409,7 +409,9 @@ def test_methods_that_cannot_be_made_or_planned_leave_the_others_alone(
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
     listed = fairbench_here("list", "methods")
     assert listed.returncode == 0
-    assert "Warning: unready cannot be made: ValidationError" in listed.stderr
+    assert "Warning: unready cannot be made: A hyperparameter has no usable default: rank of" in (
+        listed.stderr
+    )
     assert "unready\tblind\t-\thas a hyperparameter without a default" in listed.stdout
     assert "\nplain\t" in listed.stdout
     words = ("run", "--methods", "unready,stuck,plain", "--dataset", "toy", "--budget", "quick")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from fairbench.api import Knob, Point
 from fairbench.api.dataset import Dataset
@@ -44,6 +44,10 @@ def raises(error: BaseException) -> Callable[..., Any]:
 
 def made(**own: Any) -> type[Method]:
     return type("Odd", (Sound,), {"name": "odd", "__module__": __name__, **own})
+
+
+class RefusesItsDefault(Params):
+    rank: int = Field(0, ge=1, validate_default=True)
 
 
 class WithoutDefault(Params):
@@ -88,6 +92,7 @@ def plan_of(method: type[Method], prepared: Prepared) -> Plan:
         (made(workload=lambda self, info: 7), "workload() returned 7."),
         (made(__init__=raises(RuntimeError("no licence"))), "odd raised RuntimeError: no licence"),
         (made(Params=WithoutDefault), "A hyperparameter has no usable default: rank of odd."),
+        (made(Params=RefusesItsDefault), "no usable default: rank: at least 1 is needed (got 0)."),
         (made(Params={"rank": 1}), "Params of odd is {'rank': 1}, no subclass"),
         (made(Params=NoModel), "no subclass of fairbench.api.Params"),
         (made(Params=OtherModel), "no subclass of fairbench.api.Params"),
