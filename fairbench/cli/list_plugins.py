@@ -11,7 +11,6 @@ from fairbench.api.method import Method
 from fairbench.cli.console import err, show_table
 from fairbench.cli.plugins import load_plugins
 from fairbench.errors import FairbenchError
-from fairbench.runs.hyperparameters import validate_params
 from fairbench.store.text import describe
 
 
@@ -52,11 +51,16 @@ def list_command(
 def _tags(method: type[Method]) -> str:
     """Return the tags of a method; of one that cannot be made a dash, after a warning."""
     try:
-        return " ".join(method(validate_params(method, {})).tags)
-    except FairbenchError as error:
-        why = error.message
+        return " ".join(method().tags)
     except (Exception, SystemExit) as error:  # one plugin must not hide the others
         why = describe(error)
+    # Not at the top: it loads pandas, which lists do not need.
+    from fairbench.runs.hyperparameters import validate_params
+
+    try:
+        validate_params(method, {})
+    except FairbenchError as error:
+        why = error.message
     err.print(f"Warning: {method.name} cannot be made: {why}", markup=False)
     return "-"
 
