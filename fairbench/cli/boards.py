@@ -168,6 +168,11 @@ def board_export(
         raise ConfigError(f"--output {path}: the name of a board ends in {SUFFIX}.")
     # An earlier edition has the intervals of rows that were imported from it.
     earlier = read_board(path) if path.exists() else installed_board(name, registry)
+    if earlier is not None and earlier.info.dataset != name:
+        raise ConfigError(
+            f"{path} is there already, and is the {earlier.info.title}: it is kept.",
+            "Name another file to write with --output.",
+        )
     board = make_board(records, name, registry, version=version, budget=budget, earlier=earlier)
     content = to_bytes(board)
     write_file(path, content)

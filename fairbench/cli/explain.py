@@ -67,10 +67,12 @@ def explain_command(
     figures = {"bits": bits_figure(explanation.tables, title)}
     if explanation.steps:
         figures["information"] = information_figure(explanation.steps, title)
-    write_file(path.with_name(f"{stem}-bits.csv"), bits_csv(explanation.tables))
+    tables = {"bits": bits_csv(explanation.tables)}
     if explanation.steps:
-        write_file(path.with_name(f"{stem}-information.csv"), information_csv(explanation.steps))
-    err.print(str(target / f"{stem}-bits.csv"), markup=False)
+        tables["information"] = information_csv(explanation.steps)
+    for kind, content in tables.items():
+        write_file(path.with_name(f"{stem}-{kind}.csv"), content)
+        err.print(str(target / f"{stem}-{kind}.csv"), markup=False)
     for kind, figure in figures.items():
         write_figure(path.with_name(f"{stem}-{kind}"), figure, extensions)
     information = {p.label: p.figures["mutual_information"] for p in model.points}

@@ -331,6 +331,22 @@ def small_board(folder: Path) -> str:
     return name
 
 
+def test_a_board_does_not_replace_one_of_another_dataset(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    small_board(tmp_path)
+    other = tmp_path / "other.board"
+    shutil.copy(ROOT / "leaderboards/fairbench_boards/compas-race-5.board", other)
+    before = other.read_bytes()
+    made = fairbench_here(
+        *("board", "export", "adults-gender", "--version", "5", "--budget", "quick"),
+        *("--results", "store", "--output", other.name),
+    )
+    assert made.returncode == 2
+    assert "other.board is there already, and is the board compas-race" in made.stderr
+    assert other.read_bytes() == before
+
+
 def test_without_own_results_a_board_is_drawn_and_other_commands_say_how_to_read_it(
     fairbench_here: Call, tmp_path: Path
 ) -> None:

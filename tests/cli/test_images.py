@@ -30,6 +30,7 @@ def test_what_is_left_of_images_can_be_seen(fairbench: Call, tmp_path: Path) -> 
     assert one.returncode == 0, one.stderr
     assert (results / "explain" / "toy-bars-sofair-reconstructions.png").exists()
     assert (results / "explain" / "toy-bars-sofair-seed0-bits.csv").exists()
+    assert all(path.name in one.stderr for path in (results / "explain").glob("*.csv"))
     assert "pixel" not in one.stdout
 
     # A bar's direction is plain to see in x, wherever the bar stands: ln 2 nats.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fairbench.store.database import Store
-from fairbench.store.records import TRIAL
+from fairbench.store.records import TRIAL, ReferenceRecord
 from fairbench.store.status import Status
 from tests.conftest import Call
 from tests.support.exports import a_point, a_unit
@@ -58,3 +58,28 @@ def test_what_a_metric_lacks_at_many_points_is_told_once(
     told = " ".join(fairbench_here("status").stdout.split())
     assert told.count("ZeroDivisionError") == 1
     assert "some at 3 points: The metric mine raised" in told
+
+
+def test_a_failed_audit_of_x_itself_is_listed_until_it_is_done(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    folder = tmp_path / "fairbench-results"
+    folder.mkdir()
+    failed = ReferenceRecord(
+        key="r" * 64,
+        status=Status.TIMEOUT,
+        error="killed after 6 s",
+        dataset="toy",
+        fingerprint="f" * 64,
+        protocol=1,
+        seed=2,
+        audit="strict",
+        audit_version=4,
+    )
+    store = Store(f"sqlite:///{folder / 'fairbench.sqlite'}")
+    store.put([failed])
+    shown = " ".join(fairbench_here("status").stdout.split())
+    assert "TIMEOUT audit of x itself on toy, seed 2: killed after 6 s" in shown
+    later = failed.replace(key="s" * 64, status=Status.DONE, error=None, audit_version=5, values={})
+    store.put([later])
+    assert "TIMEOUT" not in fairbench_here("status").stdout
