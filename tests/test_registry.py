@@ -133,6 +133,7 @@ def test_a_bad_class_keeps_its_whole_plugin_out(
         ("datasets", {"sensitive": "sex"}, "sensitive = 'sex', no tuple"),
         ("metrics", {"level": "points"}, "level = 'points'"),
         ("metrics", {"columns": ("a",)}, "columns = ('a',), no Mapping"),
+        ("metrics", {"__module__": "odd"}, "The metric Odd cannot be found by its name in odd."),
     ],
 )
 def test_what_commands_would_fall_over_is_not_registered(
@@ -202,12 +203,16 @@ def test_a_plugin_whose_error_cannot_be_read_is_reported_too(
 
 def test_two_metrics_cannot_write_one_column(monkeypatch: pytest.MonkeyPatch) -> None:
     def metric(name: str, column: str) -> type[Metric]:
-        members = {"name": name, "summary": "x", "level": "point", "columns": {column: "x"}}
-        return type("Made", (Metric,), {**members, "compute": lambda self, evaluation: {}})
+        # As a class of that module, which audits in other processes find by its name.
+        members: dict[str, Any] = {"name": name, "summary": "x", "level": "point"}
+        members |= {"columns": {column: "x"}, "compute": lambda self, evaluation: {}}
+        return type(name.title(), (Metric,), members | {"__module__": "metrics_plugin"})
 
     for column, owner in (("taken", "metric first"), ("rank", "leaderboard")):
         module = ModuleType("metrics_plugin")
         made = [metric("first", "taken"), metric("second", column)]
+        for cls in made:
+            setattr(module, cls.__name__, cls)
         module.register_metrics = hookimpl(lambda made=made: made)  # type: ignore[attr-defined]
         module.register_metrics.__name__ = "register_metrics"
         monkeypatch.setitem(sys.modules, "metrics_plugin", module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -191,6 +192,14 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
             f"The metric {cls.__qualname__} has level = {cls.level!r}.",
             "Write level = 'point' or level = 'curve'.",
         )
+    if issubclass(cls, Metric):
+        try:
+            pickle.dumps(cls)  # an audit has all metrics of points, in another process
+        except Exception:
+            raise PluginError(
+                f"The metric {cls.__qualname__} cannot be found by its name in {cls.__module__}.",
+                "Define it at the top level of a module, under its own name.",
+            ) from None
 
 
 _KINDS_OF_VALUES: Mapping[str, Mapping[str, type]] = {
