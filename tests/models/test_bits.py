@@ -22,7 +22,7 @@ def bits_of(*columns: np.ndarray) -> np.ndarray:
 @given(st.integers(1, 40), st.integers(1, 5), st.integers(1, 9), st.integers(0, 2**32 - 1))
 def test_packed_bits_come_back(n: int, k: int, width: int, seed: int) -> None:
     bits = np.random.default_rng(seed).integers(-1, 2, (n, k, width)).astype(np.int8)
-    assert np.array_equal(unpack_bits(pack_bits(bits)), bits)
+    assert np.array_equal(unpack_bits(pack_bits(bits, len(bits))), bits)
 
 
 def test_disparity_of_a_copy_of_s_is_one_and_of_a_masked_bit_zero() -> None:
