@@ -69,9 +69,8 @@ def _count(rival: str, name: str, boards: Mapping[str, Rows]) -> Iterator[str]:
     ahead = [dataset for dataset, (_, high) in intervals.items() if high < 0]
     behind = [dataset for dataset, (low, _) in intervals.items() if low > 0]
     open_ = [dataset for dataset in intervals if dataset not in {*ahead, *behind}]
-    yield f"`{name}` is clearly ahead of `{rival}` on {len(ahead)} of"
-    yield f"{format_count(len(boards), 'table')},"
-    yield f"clearly behind on {len(behind)}{_named(behind)},"
+    yield f"`{name}` is ahead of `{rival}` (interval below 0) on {len(ahead)} of"
+    yield f"{format_count(len(boards), 'table')}, behind it on {len(behind)}{_named(behind)},"
     yield f"and on {len(open_)}{_named(open_)} the interval holds 0."
 
 

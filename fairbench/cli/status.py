@@ -10,6 +10,7 @@ import typer
 
 from fairbench.cli.console import out, show_columns
 from fairbench.cli.options import Results, StoreUrl
+from fairbench.leaderboard.select import ReferenceKey
 from fairbench.models.query import ResultsLocation
 from fairbench.report.format import format_seconds
 from fairbench.store.claims import Claims
@@ -47,12 +48,12 @@ def status(
     _show_remaining(points)
     for unit in units.values():
         if unit.status.is_failure:
-            _show_failure(unit.method, unit.point, unit, traceback=traceback)
+            _show_failure(f"{unit.method} {unit.point or '-'}", unit, traceback=traceback)
     _show_failed_points(units, points, traceback=traceback)
     for reference in _newest_references(opened.records(ReferenceRecord)):
         if reference.status.is_failure:
-            seed = f"{reference.dataset}, seed {reference.seed}"
-            _show_failure("audit of x itself on", seed, reference, traceback=traceback)
+            what = f"audit of x itself on {reference.dataset}, seed {reference.seed}"
+            _show_failure(what, reference, traceback=traceback)
     if replaced:
         what = "model of earlier code is" if len(replaced) == 1 else "models of earlier code are"
         out.print(f"{len(replaced)} {what} left out: later code has trained the same.")
@@ -143,34 +144,30 @@ def _show_failed_points(
     alike: dict[tuple[str, str], list[PointRecord]] = defaultdict(list)
     for point in points:
         if point.status.is_failure:
-            _show_failure(units[point.unit].method, point.label, point, traceback=traceback)
+            what = f"{units[point.unit].method} {point.label}"
+            _show_failure(what, point, traceback=traceback)
         elif point.error:
             alike[units[point.unit].method, point.error].append(point)
     for same in alike.values():
         first = same[0]
         where = first.label if len(same) == 1 else f"at {len(same):,} points"
-        _show_failure(units[first.unit].method, where, first, traceback=traceback)
+        _show_failure(f"{units[first.unit].method} {where}", first, traceback=traceback)
 
 
 def _newest_references(references: Iterable[ReferenceRecord]) -> list[ReferenceRecord]:
     """Of each audit of x itself the one that counts: of the newest version, done if one is."""
-    newest: dict[tuple[str, str, int, str], ReferenceRecord] = {}
+    newest: dict[ReferenceKey, ReferenceRecord] = {}
     for one in references:
-        place = (one.dataset, one.fingerprint, one.seed, one.audit)
-        best = newest.setdefault(place, one)
+        best = newest.setdefault(ReferenceKey.of(one), one)
         if (one.version, one.done) > (best.version, best.done):
-            newest[place] = one
+            newest[ReferenceKey.of(one)] = one
     return list(newest.values())
 
 
 def _show_failure(
-    what: str,
-    place: str | None,
-    record: UnitRecord | PointRecord | ReferenceRecord,
-    *,
-    traceback: bool,
+    what: str, record: UnitRecord | PointRecord | ReferenceRecord, *, traceback: bool
 ) -> None:
-    text = f"{record.status}  {what} {place or '-'}: {record.error}"
+    text = f"{record.status}  {what}: {record.error}"
     out.print(clean(text), markup=False)
     if traceback:
         out.print(clean(record.traceback or "no traceback is stored"), markup=False)

@@ -54,7 +54,10 @@ _WITH_SIGN = (
 )
 _GROUPED_BY_POINTS = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+"
 _THOUSANDS, _BELOW_THOUSAND = r"[+-]?[1-9]\d{0,2}\.\d{3}", r"[+-]?\d{1,3}"
-_MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_MONTH = (
+    r"(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
 _DATE = (
     r"(?:\d{4}-\d\d?-\d\d?|\d{4}/\d\d?/\d\d?|\d\d?([./-])\d\d?\1\d{2,4}"
     rf"|{_MONTH} \d\d?,? \d{{4}}|\d\d?[ -]{_MONTH},?[ -]\d{{2,4}})"

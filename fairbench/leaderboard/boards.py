@@ -39,10 +39,11 @@ def find_board(text: str, registry: Registry, dataset: str | None = None) -> Boa
     if text == PUBLISHED:
         return _read(_newest(registry, dataset))
     board = _named(text, registry)
-    if dataset is not None and board.info.dataset != (name := _dataset_name(dataset, registry)):
+    if dataset is not None and board.info.dataset != _dataset_name(dataset, registry):
+        name = registry.dataset(dataset).name  # UnknownNameError names the nearest
         raise ConfigError(
             f"The {board.info.title} is of another dataset than {name}.",
-            f"Give --dataset {board.info.dataset}, or another board: fairbench board list",
+            f"Name a board of {name} (fairbench board list), or the dataset {board.info.dataset}.",
         )
     return board
 
@@ -80,6 +81,7 @@ def _newest(registry: Registry, dataset: str | None) -> BoardFile:
     name = _dataset_name(dataset, registry)
     known = [board for board in registry.boards.values() if board.dataset == name]
     if not known:
+        registry.dataset(dataset)  # UnknownNameError names the nearest
         of = ", ".join(sorted({board.dataset for board in registry.boards.values()})) or "none"
         raise ConfigError(
             f"There is no published board of {name}; there are boards of: {of}.",

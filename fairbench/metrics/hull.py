@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench.api.metric import CurveEvaluation
-from fairbench.stats.intervals import percentile_interval
+from fairbench.stats.intervals import unbiased_interval
 
 Array = NDArray[np.float64]
 
@@ -80,8 +80,7 @@ def is_informative(evaluation: CurveEvaluation) -> bool:
     if not evaluation.reference_replicates:
         return True
     resampled = evaluation.reference_replicates["mutual_information_max"]
-    # The entropy of resampled labels is too small by about (groups - 1) / 2n.
-    return percentile_interval(resampled - (resampled.mean() - i_max))[0] > 0
+    return unbiased_interval(resampled, i_max)[0] > 0
 
 
 def curve_of(evaluation: CurveEvaluation) -> tuple[Array, Array] | None:

@@ -192,10 +192,10 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
             f"The metric {cls.__qualname__} has level = {cls.level!r}.",
             "Write level = 'point' or level = 'curve'.",
         )
-    if issubclass(cls, Metric):
+    if issubclass(cls, Metric) and cls.level == "point":
         try:
-            pickle.dumps(cls)  # an audit has all metrics of points, in another process
-        except Exception:
+            pickle.dumps(cls)  # audits, in other processes, have all metrics of points
+        except pickle.PicklingError:
             raise PluginError(
                 f"The metric {cls.__qualname__} cannot be found by its name in {cls.__module__}.",
                 "Define it at the top level of a module, under its own name.",

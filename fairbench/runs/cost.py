@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fairbench.api import Workload
 from fairbench.api.costs import EARLIER_SECONDS
 from fairbench.api.method import Representation
-from fairbench.runs.plugin_values import finite_number
+from fairbench.runs.plugin_values import amount
 
 
 @dataclass
@@ -140,14 +140,14 @@ def model_costs(
     costs = {}
     count = model.parameters()
     if count is not None:
-        costs["trainable_parameters"] = finite_number(count, "parameters()")
+        costs["trainable_parameters"] = amount(count, "parameters()")
     work = model.multiply_adds()
-    products = None if work is None else finite_number(work, "multiply_adds()")
+    products = None if work is None else amount(work, "multiply_adds()")
     if products is not None and steps is not None:
         # A product and a sum forward, and twice that backward, for each row.
         rows = training.batch_size if training else 1
         flops = 6.0 * products * rows * steps
-        costs["flops"] = finite_number(flops, "the number of operations")
+        costs["flops"] = amount(flops, "the number of operations")
     return costs
 
 

@@ -30,6 +30,14 @@ def finite_number(value: Any, what: str) -> float:
     return float(value)
 
 
+def amount(value: Any, what: str) -> float:
+    """Return a number from 0 on as a float; ContractError, which names ``what``, if it is none."""
+    number = finite_number(value, what)
+    if number < 0:
+        raise ContractError(f"{what} is below 0: {number:g}.")
+    return number
+
+
 class ReportedCosts(dict[str, float]):
     """What a fit reported of its costs, checked as it comes."""
 
@@ -42,7 +50,4 @@ class ReportedCosts(dict[str, float]):
             )
         if name not in self and len(self) >= MAX_COSTS:
             raise ContractError(f"report() got more than {MAX_COSTS} names of costs.")
-        cost = finite_number(value, f"the cost {name!r} given to report()")
-        if cost < 0:
-            raise ContractError(f"the cost {name!r} given to report() is below 0: {cost:g}.")
-        self[name] = cost
+        self[name] = amount(value, f"the cost {name!r} given to report()")

@@ -19,7 +19,6 @@ _DIGITS = 4
 _DIGITS_OF_GRID = 12
 """The same for numbers of a grid: 0.30000000000000004 is the setting 0.3, and not another."""
 
-
 _RETURNS = "It returns optuna.distributions by hyperparameter: docs/plugins.md has an example."
 
 
@@ -96,16 +95,18 @@ def _check_bounds(
 
 
 def values_to_try(distribution: Any) -> Sequence[Any]:
-    """All choices; of a range its ends and a value between, of reals one that is no whole number.
+    """All choices; of a range its ends and a value between.
 
-    The ends alone may be whole numbers, and the rest of a range of reals not.
+    Of a range of reals that one is no whole number: its ends alone may be some.
     """
     choices = getattr(distribution, "choices", None)
     if choices is not None:
         return tuple(choices)
     low, high, step = distribution.low, distribution.high, distribution.step
-    between = low + 0.382 * (high - low) if step is None else min(low + step, high)
-    return low, shortened(distribution, between), high
+    if step is not None:
+        return low, min(low + step, high), high
+    beside = math.floor(low) + 0.5
+    return low, beside if low < beside < high else (low + high) / 2, high
 
 
 def count_settings(space: Mapping[str, Any]) -> int | None:

@@ -42,6 +42,14 @@ def percentile_interval(replicates: Array) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def unbiased_interval(replicates: Array, estimate: float) -> tuple[float, float]:
+    """Compute the 95% interval of bootstrap replicates moved by their bias, to the estimate.
+
+    For I: the entropy of resampled labels is too small by about (groups - 1) / 2n.
+    """
+    return percentile_interval(replicates - (replicates.mean() - estimate))
+
+
 @dataclass(frozen=True)
 class Sample:
     """One figure of a method."""

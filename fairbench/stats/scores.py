@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from fairbench.api import Floats, Ints
 from fairbench.api.metric import Prediction
 from fairbench.stats.bootstrap import entropy_of, one_hot, resampled_means
-from fairbench.stats.intervals import percentile_interval
+from fairbench.stats.intervals import unbiased_interval
 
 _SMOOTHING = 1e-4
 """Share of the prior mixed into every prediction, so that no loss is infinite."""
@@ -87,8 +87,7 @@ def interval(prediction: Prediction, *, resamples: int) -> tuple[float, float]:
     """
     losses = log_loss(prediction.probabilities, prediction.labels)
     found = bootstrap_information(losses, prediction.labels, resamples=resamples)
-    bias = found.mean() - information(prediction.probabilities, prediction.labels)
-    return percentile_interval(found - bias)
+    return unbiased_interval(found, information(prediction.probabilities, prediction.labels))
 
 
 def accuracy(prediction: Prediction) -> float:

@@ -9,7 +9,8 @@ import numpy as np
 
 from fairbench.api import Coding, Role, Track
 from fairbench.api.method import Representation
-from fairbench.runs.plugin_values import ContractError, finite_number
+from fairbench.runs.packed_bits import pack_bits
+from fairbench.runs.plugin_values import ContractError, amount
 from fairbench.store.returned_values import short_repr
 from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_trial import MAX_APART, MethodTrial, rows_apart
@@ -300,7 +301,7 @@ def _decoded(trial: MethodTrial) -> Iterator[tuple[Representation, np.ndarray]]:
         try:
             x_hat = representation.decode(z.copy(), trial.test.s.copy())
             finite = x_hat is not None and bool(np.isfinite(x_hat).all())
-        except (Exception, SystemExit):
+        except (Exception, SystemExit):  # the promise above says what it raises
             finite = False
         if not finite:
             raise Unmet("decode gives no finite rows; see above")
@@ -331,22 +332,22 @@ def extras(trial: MethodTrial) -> None:
     x = trial.test.x
     for representation in trial.encoders:
         rate, count = representation.rate(x), representation.parameters()
-        bits = representation.bits(x) if trial.method.has_bits else None
         if rate is not None and not np.isfinite(rate):
             raise BrokenPromise(
                 f"rate returned {rate}.", "Return nats, or None where it has no coder."
             )
-        if bits is not None and (
-            np.ndim(bits) != 3 or len(bits) != len(x) or not np.isin(bits, (-1, 0, 1)).all()
-        ):
-            raise BrokenPromise(
-                f"bits returned shape {np.shape(bits)}, or other values than 0, 1 and -1.",
-                "Return (n, k, bits) of 0, 1, or -1 where masked; has_bits = False without bits.",
-            )
+        if trial.method.has_bits:
+            try:
+                pack_bits(representation.bits(x), len(x))
+            except ContractError as error:
+                raise BrokenPromise(
+                    str(error),
+                    "Return (n, k, bits) of 0, 1, or -1 where masked; has_bits = False without.",
+                ) from None
         if count is not None and (not isinstance(count, Integral) or int(count) < 0):
             raise BrokenPromise(f"parameters returned {count!r}.", "Return a count, or None.")
         if (work := representation.multiply_adds()) is not None:
             try:
-                finite_number(work, "multiply_adds()")
+                amount(work, "multiply_adds()")
             except ContractError as error:
                 raise BrokenPromise(str(error), "Return a count, or None.") from None

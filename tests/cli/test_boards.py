@@ -319,7 +319,9 @@ def test_a_board_of_another_dataset_is_refused(fairbench_here: Call) -> None:
         refused = fairbench_here(*words, *of_another)
         assert refused.returncode == 2
         assert "adults-gender, edition 5 is of another dataset than compas-race" in refused.stderr
-        assert "Give --dataset adults-gender" in refused.stderr
+        assert "Name a board of compas-race (fairbench board list)" in refused.stderr
+    unknown = fairbench_here("leaderboard", "--dataset", "compas-rase", "--against", NAMED)
+    assert "Did you mean 'compas-race'" in unknown.stderr
 
 
 def small_board(folder: Path) -> str:

@@ -132,7 +132,7 @@ def test_dates_are_noted(tmp_path: Path) -> None:
         assert are_dates(pd.Series([text, text]))
     for text in ("Feb 14, 2020", "February 14 2020", "14 feb 2020", "14-FEB-20", "1 May 21, 9:30"):
         assert are_dates(pd.Series([text, text]))
-    for text in ("cook", "12", "1-2", "555-12-99-1", "14 Marcos 2020 B", "Mayor 14"):
+    for text in ("cook", "12", "1-2", "555-12-99-1", "14 Marcos 2020", "Mayor 14"):
         assert not are_dates(pd.Series([text]))
 
 

@@ -37,7 +37,8 @@ def test_tables_are_counted_by_the_intervals_of_paired_differences(
 ) -> None:
     text = " ".join(format_rival(["other"], ["own"]).split())
     assert "| `ahead` | .303" in text
-    assert "`own` is clearly ahead of `other` on 1 of 3 tables, clearly behind on 1" in text
+    ahead = "`own` is ahead of `other` (interval below 0) on 1 of 3 tables, behind it on 1"
+    assert ahead in text
     assert "(`behind`), and on 1 (`open`) the interval holds 0." in text
 
 

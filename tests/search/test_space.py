@@ -8,7 +8,7 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 
 from fairbench.registry import load_registry
 from fairbench.runs.hyperparameters import validate_params
-from fairbench.search.space import count_settings, declared_space, shortened
+from fairbench.search.space import count_settings, declared_space, shortened, values_to_try
 
 METHODS = load_registry().methods.classes
 SEARCHED = [name for name, cls in METHODS.items() if declared_space(cls, {})]
@@ -60,3 +60,16 @@ def test_what_is_drawn_of_a_space_is_what_the_method_takes(name: str) -> None:
                 value = float(rng.uniform(one.low, one.high))
             drawn[key] = shortened(one, value)
         validate_params(METHODS[name], drawn)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "log"),
+    [(0, 1000, False), (1, 1e5, False), (16, 4096, True), (1, 3, False), (0.2, 0.4, False)],
+)
+def test_of_a_range_of_reals_one_that_is_no_whole_number_is_tried(
+    low: float, high: float, log: bool
+) -> None:
+    first, between, last = values_to_try(FloatDistribution(low, high, log=log))
+    assert (first, last) == (low, high)
+    assert low < between < high
+    assert between != round(between)
