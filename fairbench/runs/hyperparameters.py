@@ -41,8 +41,8 @@ def validate_params(method: type[Method], values: Mapping[str, Any]) -> Params:
     """
     if not (isinstance(method.Params, type) and issubclass(method.Params, Params)):
         raise PluginError(
-            f"Params of {method.name} is {short_repr(method.Params)}, no subclass of "
-            "fairbench.api.Params.",
+            f"Params of {method.name} is {short_repr(method.Params)}, "
+            "no subclass of fairbench.api.Params.",
             "Write class Params(fairbench.api.Params), with a default for each hyperparameter.",
         )
     try:

@@ -153,7 +153,7 @@ WRONG = [
     (declarations.PointsAlike, "knobs and points agree", "the same label"),
     (declarations.SearchesElsewhere, "search space", "'beta', which is not a parameter"),
     (declarations.SearchesTooFar, "search space", "width = 'wide'"),
-    (declarations.SearchesBetweenWholeNumbers, "search space", "width = 1.764"),
+    (declarations.SearchesBetweenWholeNumbers, "search space", "width = 1.5"),
     (declarations.SearchesAList, "search space", "search_space() of right returned ['width']"),
     (declarations.SupportsIsABool, "supports()", "returned False"),
     (declarations.local_method(), "another process", "at the top of an importable module"),
