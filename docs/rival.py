@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from board_rows import LEADERBOARDS, read_rows, show_area
 from fairbench.leaderboard.ranking import LeaderboardEntry, difference
@@ -13,64 +14,60 @@ from markdown_parts import list_names, make_paragraph, make_table
 LABELS = ("tuned", "transferred")
 """Of rows with the hyperparameters that a search on Adults-Gender chose: there, and elsewhere."""
 
-Rows = Mapping[str, LeaderboardEntry]
+
+@dataclass(frozen=True)
+class Table:
+    """The tuned rival on a dataset, and the other ranked rows of its board by name."""
+
+    rival: LeaderboardEntry
+    rows: Mapping[str, LeaderboardEntry]
+
+    def gap(self, name: str) -> Estimate:
+        """Estimate how much more area a method has than the rival, paired over splits."""
+        found = difference(self.rows[name], self.rival, "aufdc")
+        if found is None:
+            raise ValueError(f"{name} and the tuned row cannot be paired: make them again.")
+        return found
 
 
 def format_rival(rivals: Sequence[str], names: Sequence[str]) -> str:
     """Format areas by table, and on how many tables each method is ahead of the rival or behind."""
     (rival,) = rivals
-    boards = find_boards(rival, names)
+    tables = find_tables(rival, names)
     heads = ["table", *(f"`{name}`" for name in (rival, *names))]
     heads += [f"`{name}` less `{rival}`" for name in names]
-    said = " ".join(" ".join(_count(rival, name, boards)) for name in names)
-    return f"{make_table(heads, _cells(rival, names, boards))}\n\n{make_paragraph(said)}"
+    said = " ".join(" ".join(_count(rival, name, tables)) for name in names)
+    return f"{make_table(heads, _cells(names, tables))}\n\n{make_paragraph(said)}"
 
 
-def find_boards(rival: str, names: Sequence[str]) -> dict[str, Rows]:
-    """Return the rows of the boards that have the tuned rival and all methods, by dataset."""
+def find_tables(rival: str, names: Sequence[str]) -> dict[str, Table]:
+    """Return what boards have the tuned rival and all methods, by dataset."""
     found = {}
     for path in sorted((LEADERBOARDS / "fairbench_boards").glob("*.board")):
         rows = read_rows(path.stem)
-        if _tuned(rival, rows) is not None and rows.keys() >= set(names):
-            found[path.stem.rpartition("-")[0]] = rows
+        tuned = [rows[name] for label in LABELS if (name := f"{rival} ({label})") in rows]
+        if tuned and rows.keys() >= set(names):
+            found[path.stem.rpartition("-")[0]] = Table(tuned[0], rows)
     return found
 
 
-def gap(rival: str, name: str, rows: Rows) -> Estimate:
-    """Estimate how much more area a method has than the tuned rival, paired over splits."""
-    other = _tuned(rival, rows)
-    found = None if other is None else difference(rows[name], other, "aufdc")
-    if found is None:
-        raise ValueError(f"{name} and {rival} cannot be paired: make their rows again.")
-    return found
-
-
-def _tuned(rival: str, rows: Rows) -> LeaderboardEntry | None:
-    known = (rows.get(f"{rival} ({label})") for label in LABELS)
-    return next((entry for entry in known if entry is not None), None)
-
-
-def _cells(
-    rival: str, names: Sequence[str], boards: Mapping[str, Rows]
-) -> Iterator[tuple[str, ...]]:
-    for dataset, rows in boards.items():
-        other = _tuned(rival, rows)
-        assert other is not None, dataset
-        gaps = (gap(rival, name, rows) for name in names)
+def _cells(names: Sequence[str], tables: Mapping[str, Table]) -> Iterator[tuple[str, ...]]:
+    for dataset, table in tables.items():
+        gaps = (table.gap(name) for name in names)
         yield (
             f"`{dataset}`",
-            *map(show_area, (other, *(rows[name] for name in names))),
+            *map(show_area, (table.rival, *(table.rows[name] for name in names))),
             *(format_interval(one.value, *one.interval()) for one in gaps),
         )
 
 
-def _count(rival: str, name: str, boards: Mapping[str, Rows]) -> Iterator[str]:
-    intervals = {dataset: gap(rival, name, rows).interval() for dataset, rows in boards.items()}
+def _count(rival: str, name: str, tables: Mapping[str, Table]) -> Iterator[str]:
+    intervals = {dataset: table.gap(name).interval() for dataset, table in tables.items()}
     ahead = [dataset for dataset, (_, high) in intervals.items() if high < 0]
     behind = [dataset for dataset, (low, _) in intervals.items() if low > 0]
     open_ = [dataset for dataset in intervals if dataset not in {*ahead, *behind}]
     yield f"`{name}` is ahead of `{rival}` (interval below 0) on {len(ahead)} of"
-    yield f"{format_count(len(boards), 'table')}, behind it on {len(behind)}{_named(behind)},"
+    yield f"{format_count(len(tables), 'table')}, behind it on {len(behind)}{_named(behind)},"
     yield f"and on {len(open_)}{_named(open_)} the interval holds 0."
 
 

@@ -352,12 +352,7 @@ def _unwrapped(value: Any, name: str) -> Any:
     if _is_frame(value):
         return value.reset_index(drop=True)
     if np.ma.is_masked(value):  # numpy would take what stands behind the mask for values
-        masked = np.argwhere(np.ma.getmaskarray(value))
-        where = ", ".join(str(place) for place in masked[0])
-        raise DataError(
-            f"{name}[{where}] is masked ({len(masked):,} such values): fill it in, or leave such "
-            "rows out of all arrays."
-        )
+        _refuse(np.ma.getmaskarray(value), name, "masked")
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         tensor = value.detach().cpu().to_dense()
         try:
@@ -381,16 +376,17 @@ def _as_array(value: Any, name: str) -> np.ndarray:
     if array.dtype.kind == "T":  # text of any length
         return array.astype(object)
     if array.dtype.kind in "US" and isinstance(value, list | tuple):
-        _check_not_nan(np.asarray(value, dtype=object), name)
+        held = np.asarray(value, dtype=object)
+        _refuse(held != held, name, "nan")  # beside texts numpy makes the text 'nan' of it
     return array
 
 
-def _check_not_nan(array: np.ndarray, name: str) -> None:
-    """Raise DataError for a NaN among texts, of which numpy makes the text 'nan'."""
-    missing = np.argwhere(array != array)
-    if len(missing):
-        where = ", ".join(str(place) for place in missing[0])
+def _refuse(wrong: np.ndarray, name: str, what: str) -> None:
+    """Raise DataError for the first place that is true, and say how many there are."""
+    places = np.argwhere(wrong)
+    if len(places):
+        where = ", ".join(str(place) for place in places[0])
         raise DataError(
-            f"{name}[{where}] is nan ({len(missing):,} such values): fill it in, or leave such "
+            f"{name}[{where}] is {what} ({len(places):,} such values): fill it in, or leave such "
             "rows out of all arrays."
         )
