@@ -314,13 +314,13 @@ def test_boards_are_written_as_one_page(fairbench_here: Call, tmp_path: Path) ->
 
 
 def test_a_board_of_another_dataset_is_refused(fairbench_here: Call) -> None:
-    of_another = ("--dataset", "compas-race", "--against", NAMED)
+    of_another = ("--dataset", "law-school", "--against", "compas-race-5")
     for words in (("run", "--methods", "pca"), ("leaderboard",), ("plot", "curves")):
         refused = fairbench_here(*words, *of_another)
         assert refused.returncode == 2
-        assert "adults-gender, edition 5 is of another dataset than compas-race" in refused.stderr
-        assert "Name a board of compas-race (fairbench board list)" in refused.stderr
-    unknown = fairbench_here("leaderboard", "--dataset", "compas-rase", "--against", NAMED)
+        assert "compas-race, edition 5 is of another dataset than law-school" in refused.stderr
+        assert "Name a board of law-school (fairbench board list)" in refused.stderr
+    unknown = fairbench_here("leaderboard", "--dataset", "compas-rase", "--against", "compas-race-5")
     assert "Did you mean 'compas-race'" in unknown.stderr
 
 

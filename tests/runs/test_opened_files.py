@@ -190,6 +190,7 @@ def test_so_is_what_a_module_reads_while_it_is_imported(
         call_in_own_process(_call_alone, content, since, "mine", folder / "encoder", [])
 
 
+@pytest.mark.thorough
 def test_libraries_may_ask_how_many_cores_there_are(folder: Path, since: float) -> None:
     """Trees of scikit-learn do, and a program answers."""
     content = pickle.dumps((count_cores, ()))
