@@ -176,15 +176,16 @@ def board_export(
     board = make_board(records, name, registry, version=version, budget=budget, earlier=earlier)
     content = to_bytes(board)
     write_file(path, content)
+    rank_in_it = ["fairbench", "run", "--methods", "METHOD", "--dataset", name]
+    rank_in_it += ["--against", str(path), *location.options]
     out.print(
         f"{path}: {len(board.units)} models, {len(board.points)} points, {len(content):,} bytes. "
-        f"Rank in it: fairbench run --methods METHOD --dataset {name} --against "
-        f"{shlex.quote(str(path))}",
+        f"Rank in it: {shlex.join(rank_in_it)}",
         markup=False,
     )
     if board.incomplete:
         err.print(
             f"Warning: of {', '.join(board.incomplete)} some curves failed, or are not finished. "
-            "Which: fairbench status",
+            f"Which: {shlex.join(['fairbench', 'status', *location.options])}",
             markup=False,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -87,7 +88,8 @@ def leaderboard(
     if compare is not None:
         if form is not TableFormat.TABLE:
             raise ConfigError("--compare prints text.", "Leave --format out.")
-        show_differences(tables, *compare)
+        show = shlex.join(["leaderboard", *location.options])
+        show_differences(tables, *compare, show=show)
         raise typer.Exit(show_problems(tables))
     if form is TableFormat.TABLE:
         for table in tables:

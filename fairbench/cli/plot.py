@@ -208,7 +208,7 @@ def _draw(kind: str, dataset: DatasetReport) -> Figure:
 
 def split_formats(text: str) -> tuple[str, ...]:
     """Split the formats of figures; UnknownNameError where one is unknown."""
-    names = split_names(text)
+    names = tuple(dict.fromkeys(split_names(text)))
     for name in names:
         if name not in FORMATS:
             raise UnknownNameError("format", name, FORMATS)

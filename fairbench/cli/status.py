@@ -34,6 +34,8 @@ def status(
     units = {key: unit for key, unit in units.items() if key not in replaced}
     points = [p for p in _current(opened.records(PointRecord), units) if p.unit in units]
     runs = opened.runs()
+    if not units:
+        out.print("No model has been trained here yet.", markup=False)
     if runs:
         last = max(runs, key=lambda run: run.started)
         out.print(f"Last run, started {last.started}: {last.command}\n", markup=False)

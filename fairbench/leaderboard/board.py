@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError
-from fairbench.leaderboard.measured import evaluate_curves, resample
+from fairbench.leaderboard.measured import MetricProblems, evaluate_curves, resample
 from fairbench.leaderboard.row_curves import commonest_folds, missing_seeds
 from fairbench.leaderboard.select import (
     CurveKey,
@@ -244,7 +244,7 @@ def _replicates(
         for one in evaluate_curves([curve], records):
             columns: dict[str, Array] = {}
             for metric in metrics:
-                columns |= resample(metric, one, [])
+                columns |= resample(metric, one, MetricProblems())
             known = {name: values for name, values in columns.items() if np.size(values)}
             if known:
                 found[curve.key] = known

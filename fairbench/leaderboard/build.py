@@ -11,7 +11,7 @@ from fairbench.files.paths import is_file_name, within
 from fairbench.leaderboard.attainment import LEVELS, compute_surfaces
 from fairbench.leaderboard.entries import make_entry
 from fairbench.leaderboard.frames import to_csv, to_frame
-from fairbench.leaderboard.measured import MeasuredCurve, evaluate_curves, mean_of
+from fairbench.leaderboard.measured import MeasuredCurve, MetricProblems, evaluate_curves, mean_of
 from fairbench.leaderboard.points import (
     make_auditor_rows,
     make_failure_rows,
@@ -48,7 +48,7 @@ class Tables:
     entries : list of LeaderboardEntry
         The leaderboard's rows, ranked, with what intervals and comparisons are made of.
     problems : list of str
-        Metrics that raised, each with its error; their columns are empty.
+        Metrics that raised, each with its error and methods; their columns are empty.
     auditors : list of AuditorRow
         One row per auditor and view of every measured point.
     failures : list of FailureRow
@@ -84,12 +84,19 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
         rows_of.setdefault(curves[0].units[0].table, []).append(curves)
     folds = {name: commonest_folds(rows, records.is_complete) for name, rows in rows_of.items()}
     tables: dict[str, Tables] = {}
+    problems: dict[str, MetricProblems] = {}
     for curves in records.curves.values():
         first = curves[0].units[0]
         table = tables.setdefault(first.table, Tables(first.table))
         of_row = choose_curves(curves, records.is_complete, folds=folds[first.table])
         measured = evaluate_curves(of_row.curves, records)
-        entry = make_entry(of_row, measured, records, curve_metrics, table.problems)
+        entry = make_entry(
+            of_row,
+            measured,
+            records,
+            curve_metrics,
+            problems.setdefault(first.table, MetricProblems()),
+        )
         dataset = registry.datasets.classes.get(first.dataset)
         if dataset is not None and dataset.demonstration:
             row = replace(entry.row, demonstration=dataset.demonstration)
@@ -104,7 +111,8 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
             if counted:
                 table.auditors.extend(make_auditor_rows(curve))
             table.failures.extend(make_failure_rows(curve))
-    for table in tables.values():
+    for name, table in tables.items():
+        table.problems[:] = problems[name].lines()
         table.entries[:] = rank_rows(table.entries, tested)
         table.points.sort(key=order_points)
         table.attainment.sort(key=lambda row: (*row.group, *row.variant, row.level, row.distortion))

@@ -9,6 +9,7 @@ from fairbench.api.metric import Metric
 from fairbench.data.splits import OFFICIAL
 from fairbench.leaderboard.measured import (
     MeasuredCurve,
+    MetricProblems,
     compute,
     evaluate_curves,
     hardware_of,
@@ -26,7 +27,7 @@ def make_entry(
     measured: Sequence[MeasuredCurve],
     records: SelectedRecords,
     metrics: Sequence[type[Metric]],
-    problems: list[str],
+    problems: MetricProblems,
 ) -> LeaderboardEntry:
     """Make the row of a method from its measured curves; metrics that raise go to ``problems``."""
     curves = of_row.curves
@@ -86,7 +87,7 @@ def _official_area(
     of_row: RowCurves,
     records: SelectedRecords,
     metrics: Sequence[type[Metric]],
-    problems: list[str],
+    problems: MetricProblems,
 ) -> float | None:
     """AUFDC on the official split, mean over the seeds whose curves are complete."""
     complete = [curve for curve in of_row.official if records.is_complete(curve)]

@@ -19,6 +19,27 @@ from fairbench.store.returned_values import checked_columns
 from fairbench.store.text import describe
 
 
+class MetricProblems:
+    """What metrics could not compute, each once, with the methods on which it went wrong."""
+
+    def __init__(self) -> None:
+        self._methods: dict[str, dict[str, None]] = {}
+
+    def add(self, what: str, method: str) -> None:
+        """Add what went wrong on a method."""
+        self._methods.setdefault(what, {})[method] = None
+
+    def lines(self) -> list[str]:
+        """Return a line for each thing that went wrong."""
+        found = []
+        for what, methods in self._methods.items():
+            first, *others = methods
+            one = len(others) == 1
+            more = f" and {len(others)} other method{'' if one else 's'}" if others else ""
+            found.append(f"On {first}{more}: {what}")
+        return found
+
+
 @dataclass(frozen=True)
 class MeasuredCurve:
     """A curve, as metrics take it."""
@@ -80,19 +101,19 @@ def hardware_of(curves: Sequence[CurveRecords]) -> list[Mapping[str, Any]]:
 
 
 def compute(
-    metric: type[Metric], evaluation: CurveEvaluation, method: str, problems: list[str]
+    metric: type[Metric], evaluation: CurveEvaluation, method: str, problems: MetricProblems
 ) -> Mapping[str, float | None]:
-    """Return the columns of a metric. If it cannot: none, and one line more in ``problems``."""
+    """Return the columns of a metric. If it cannot: none, and ``problems`` says why."""
     try:
         values = metric().compute(evaluation)
     # A third party's metric must not take the leaderboard along.
     except (Exception, SystemExit) as error:
-        problems.append(f"The metric {metric.name} raised {describe(error)} on {method}.")
+        problems.add(f"The metric {metric.name} raised {describe(error)}.", method)
         return {}
     try:
         return checked_columns(metric, values)
     except ValueError as error:
-        problems.append(f"On {method}: {error}")
+        problems.add(str(error), method)
         return {}
 
 
@@ -105,11 +126,11 @@ def _row(column: str, values: object) -> Array:
 
 
 def resample(
-    metric: type[Metric], curve: MeasuredCurve, problems: list[str]
+    metric: type[Metric], curve: MeasuredCurve, problems: MetricProblems
 ) -> Mapping[str, Array]:
     """Bootstrap replicates of a metric's columns: those that came with the curve, or computed.
 
-    If they cannot be: none, and one line more in ``problems``.
+    If they cannot be: none, and ``problems`` says why.
     """
     if curve.stored_replicates:
         return {
@@ -121,7 +142,7 @@ def resample(
         found = dict(metric().resampled(curve.evaluation))
         return {name: _row(name, values) for name, values in found.items()}
     except (Exception, SystemExit) as error:
-        problems.append(f"The metric {metric.name} raised {describe(error)} on {curve.method}.")
+        problems.add(f"The metric {metric.name} raised {describe(error)}.", curve.method)
         return {}
 
 

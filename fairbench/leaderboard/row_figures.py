@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench.api.metric import Metric
-from fairbench.leaderboard.measured import MeasuredCurve, compute, mean_of, resample
+from fairbench.leaderboard.measured import MeasuredCurve, MetricProblems, compute, mean_of, resample
 from fairbench.leaderboard.ranking import test_over_train
 from fairbench.leaderboard.row_curves import RowCurves
 from fairbench.stats.intervals import Array, Sample, estimate
@@ -42,7 +42,7 @@ def compute_figures(
     of_row: RowCurves,
     measured: Sequence[MeasuredCurve],
     metrics: Sequence[type[Metric]],
-    problems: list[str],
+    problems: MetricProblems,
 ) -> RowFigures:
     """Compute all columns of a row; metrics that raise go to ``problems``."""
     splits = list(dict.fromkeys(one.split for one in measured))
@@ -98,7 +98,7 @@ def _make_samples(
     metric: type[Metric],
     values: Sequence[Mapping[str, float | None]],
     measured: Sequence[MeasuredCurve],
-    problems: list[str],
+    problems: MetricProblems,
 ) -> dict[str, Sample]:
     """Columns of a metric with replicates of every seed."""
     resampled = [resample(metric, one, problems) for one in measured]

@@ -320,7 +320,9 @@ def test_a_board_of_another_dataset_is_refused(fairbench_here: Call) -> None:
         assert refused.returncode == 2
         assert "compas-race, edition 5 is of another dataset than law-school" in refused.stderr
         assert "Name a board of law-school (fairbench board list)" in refused.stderr
-    unknown = fairbench_here("leaderboard", "--dataset", "compas-rase", "--against", "compas-race-5")
+    unknown = fairbench_here(
+        "leaderboard", "--dataset", "compas-rase", "--against", "compas-race-5"
+    )
     assert "Did you mean 'compas-race'" in unknown.stderr
 
 

@@ -34,6 +34,13 @@ def test_failures_of_code_that_was_mended_since_are_not_listed(
     assert "1 model of earlier code is left out" in told.stdout
 
 
+def test_a_folder_without_models_says_so(fairbench_here: Call, tmp_path: Path) -> None:
+    folder = tmp_path / "fairbench-results"
+    folder.mkdir()
+    Store(f"sqlite:///{folder / 'fairbench.sqlite'}").put([])
+    assert "No model has been trained here yet" in fairbench_here("status").stdout
+
+
 def test_trials_of_a_search_have_a_row_of_their_own(fairbench_here: Call, tmp_path: Path) -> None:
     folder = tmp_path / "fairbench-results"
     folder.mkdir()

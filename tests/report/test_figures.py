@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from fairbench.cli.app import app
+from fairbench.cli.plot import split_formats
 from fairbench.metrics.rows import Variant
 from fairbench.registry import load_registry
 from fairbench.report import frames
@@ -177,6 +178,10 @@ def test_plot_takes_a_dataset_by_its_alias_as_run_does(tmp_path: Path) -> None:
     call = ["plot", "curves", "--dataset", alias, "--results", str(tmp_path), "--format", "svg"]
     assert CliRunner().invoke(app, call).exit_code == 0
     assert [path.name for path in (tmp_path / "figures").iterdir()] == [f"{name}-curves.svg"]
+
+
+def test_a_format_that_is_named_twice_is_written_once() -> None:
+    assert split_formats("svg, png,svg") == ("svg", "png")
 
 
 @pytest.mark.parametrize(
