@@ -73,7 +73,9 @@ class SharedExecutor(Executor):
                     # What the job gave is in the store by now: who read this event put it there.
                     self._running -= 1
                     self._release(event.job)
-                if not isinstance(event, Started | Progressed | Printed):
+                # A job that reports several times a second leaves no idle moment.
+                is_news = not isinstance(event, Progressed | Printed)
+                if not isinstance(event, Started) and (is_news or self._may_look):
                     yield from self._start()
 
     def stop(self) -> None:
@@ -86,6 +88,11 @@ class SharedExecutor(Executor):
         held = {key for j in self._queue if j.id in self._held for key in j.claimed}
         self.claims.release([key for key in job.claimed if key not in held])
 
+    @property
+    def _may_look(self) -> bool:
+        """Whether a job waits for another run, and it is time to look at what others hold."""
+        return bool(self._waiting) and time.monotonic() - self._looked >= self.look_every
+
     def _next(self) -> Job | None:
         """The first job of the queue that would start: none waits for a GPU on a free worker."""
         for job in self._queue:
@@ -96,7 +103,7 @@ class SharedExecutor(Executor):
 
     def _start(self) -> Iterator[Event]:
         """Hand jobs on while there are free workers."""
-        if self._waiting and time.monotonic() - self._looked >= self.look_every:
+        if self._may_look:
             # One look for all: to try hundreds of jobs would take longer than until the next.
             held = self.claims.held_by_others()
             free = [job for job in self._waiting if held.isdisjoint(job.claimed)]

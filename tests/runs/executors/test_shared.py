@@ -22,6 +22,7 @@ from fairbench.runs.executors.base import (
     Finished,
     HeldByAnotherRun,
     Idle,
+    Progressed,
 )
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.runs.executors.shared import SharedExecutor
@@ -82,6 +83,27 @@ class OneGPU(Instant):
 
     def has_room(self, job: Any) -> bool:
         return not job.gpus or not any(other.gpus for other in self.queue)
+
+
+class ReportsAlways(Instant):
+    """Two workers; ``long`` reports progress without a pause, until another job has ended."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.workers = 2
+
+    def events(self) -> Iterator[Event]:
+        reports = 0
+        while self.queue:
+            job = self.queue[-1]
+            if job.id == "long" and reports < 300:
+                reports += 1
+                time.sleep(0.01)
+                yield Progressed(job, 0.5, "")
+                continue
+            self.queue.remove(job)
+            yield Finished(job, job.id, 0.0)
+            reports = 300
 
 
 class Together:
@@ -154,6 +176,25 @@ def test_a_run_waits_for_what_another_holds_and_says_so(store_url: str) -> None:
     assert kinds == [HeldByAnotherRun, Finished, DoneElsewhere]
     assert isinstance(seen[0], HeldByAnotherRun)
     assert "process" in seen[0].holder
+
+
+def test_a_free_worker_takes_what_another_run_gives_up_while_a_long_job_reports(
+    store_url: str,
+) -> None:
+    together, store = Together(), Store(store_url)
+    holder = Claims(store, "holder")
+    assert holder.take(["short"])
+    ends = []
+    with Claims(store, "one") as claims:
+        executor = SharedExecutor(ReportsAlways(), claims, together.settled, look_every=0.02)
+        for name in ("long", "short"):
+            executor.submit(Work(name, (name,)))  # type: ignore[arg-type]
+        for event in executor.events():
+            if isinstance(event, HeldByAnotherRun):
+                holder.release()
+            if isinstance(event, Finished):
+                ends.append(event.job.id)
+    assert ends == ["short", "long"]
 
 
 def test_a_run_that_waits_for_many_jobs_asks_for_all_of_them_at_once(
