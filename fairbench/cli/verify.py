@@ -163,28 +163,34 @@ def verify_command(
             ),
             registry,
         )
-    found = Findings(
-        wrong,
-        [one for point in drawn for one in _compare(row, point, again.points.get(point.key))],
-        again.alone,
-    )
-    _show(found)
-    # Before the file, which a full disk may refuse: the verdict took long.
-    if found.agree:
-        out.print(f"Verified: {format_count(len(drawn), 'point')} drawn here agree. {path}")
-    else:
-        out.print(f"NOT verified: see above, and {path}.", markup=False)
-    _write(path, sha256, submission.info.model_dump(), found)
+        found = Findings(
+            wrong,
+            [one for point in drawn for one in _compare(row, point, again.points.get(point.key))],
+            again.alone,
+        )
+        _show(found)
+        # Before the file, which a full disk may refuse: the verdict took long.
+        if found.agree:
+            out.print(f"Verified: {format_count(len(drawn), 'point')} drawn here agree. {path}")
+        else:
+            out.print(f"NOT verified: see above, and {path}.", markup=False)
+        # Within: where something cannot be written, the same command need not train again.
+        _write(path, sha256, submission.info.model_dump(), found)
+        if found.agree and add_to is not None:
+            _add(row, add_to)
     if not found.agree:
         raise typer.Exit(1)
-    if add_to is not None:
-        origin = submission.info.origin(now()[:10])
-        kept = row.records_to_keep
-        taken = Store.in_folder(add_to).merge(kept, origin, verified=True)["points"]
-        out.print(f"Added to {add_to}: {format_count(taken, 'point')}, {origin}.", markup=False)
-        own = sum(isinstance(one, PointRecord) for one in kept) - taken
-        if own:
-            err.print(f"{format_count(own, 'point')} are left out: {add_to} has made them itself.")
+
+
+def _add(row: SubmittedRow, folder: Path) -> None:
+    """Add a verified row to a results folder."""
+    origin = row.info.origin(now()[:10])
+    kept = row.records_to_keep
+    taken = Store.in_folder(folder).merge(kept, origin, verified=True)["points"]
+    out.print(f"Added to {folder}: {format_count(taken, 'point')}, {origin}.", markup=False)
+    own = sum(isinstance(one, PointRecord) for one in kept) - taken
+    if own:
+        err.print(f"{format_count(own, 'point')} are left out: {folder} has made them itself.")
 
 
 def _train_again(

@@ -16,6 +16,7 @@ import pandas as pd
 import pytest
 import sqlalchemy as sa
 
+from fairbench.cli.verify import TrainedAgain
 from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.board_file import read_board, to_bytes
 from fairbench.leaderboard.select import read
@@ -463,3 +464,27 @@ def test_a_row_on_a_table_of_ones_own_is_verified_by_its_card(
     assert "The submission is for people, and --dataset is others" in wrong.stderr
     verified = fairbench("verify", file, *board, "--dataset", "people.yaml")
     assert verified.returncode == 0, verified.stdout + verified.stderr
+
+
+def test_a_verdict_whose_row_cannot_be_added_costs_no_second_training(
+    fairbench_here: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = small_board(tmp_path)
+    whole = submitted(read_board(tmp_path / file))
+    write_submission(tmp_path / "sofair.submission.jsonl.gz", whole)
+    points = {one.key: one for one in whole.records if isinstance(one, PointRecord)}
+    monkeypatch.setattr("fairbench.cli.verify.check_source", lambda *_: None)
+    monkeypatch.setattr("fairbench.cli.verify._train_again", lambda *_: TrainedAgain(points, []))
+    database = tmp_path / "published/fairbench.sqlite"
+    database.parent.mkdir()
+    database.write_bytes(b"garbled " * 500)
+    words = ("verify", "sofair.submission.jsonl.gz", "--against", file, "--add-to", "published")
+    refused = fairbench_here(*words)
+    assert refused.returncode == 2
+    assert "Verified: " in refused.stdout
+    database.unlink()
+    added = fairbench_here(*words)
+    assert added.returncode == 0, added.stderr
+    assert "Going on with the interrupted verification" in added.stderr
+    assert "Added to published: " in added.stdout
+    assert not [path for path in tmp_path.glob("cache/verifications/*") if path.is_dir()]
