@@ -38,7 +38,7 @@ _SLACK = 5.0
 """Seconds by which the age of a process and that of its last sign may be wrong."""
 FORGOTTEN = 86_400.0
 """Seconds without one after which a claim is deleted that nobody wants either: a day. Its run is
-dead, and no laptop that sleeps."""
+dead, and no laptop that sleeps; but for one of this machine that is seen to be there, stopped."""
 
 _metadata = sa.MetaData()
 
@@ -93,13 +93,14 @@ class Claims:
         """Claim all of ``keys``; False, and nothing claimed, where another run holds one."""
         mine = {"owner": self.owner, "host": self._host, "pid": os.getpid()}
         insert = self._store.insert(_claims).values(**mine, heartbeat=self._clock())
+        wanted = _claims.c.key.in_(keys)
         forgotten = _claims.c.heartbeat < self._clock() - FORGOTTEN
 
         def claim(connection: sa.Connection) -> bool:
-            expired = ~self._beats() & _claims.c.owner.not_in(there)
-            free = expired | _claims.c.owner.in_(dead) | (_claims.c.owner == self.owner)
-            wanted = _claims.c.key.in_(keys) & free
-            connection.execute(_claims.delete().where(wanted | forgotten))
+            silent = forgotten | (wanted & ~self._beats())
+            expired = silent & _claims.c.owner.not_in([self.owner, *there])
+            free = wanted & (_claims.c.owner.in_(dead) | (_claims.c.owner == self.owner))
+            connection.execute(_claims.delete().where(expired | free))
             # In one order for all runs, so that none of two waits for the other.
             for key in sorted(set(keys)):
                 added = insert.values(key=key).on_conflict_do_nothing()
@@ -110,8 +111,8 @@ class Claims:
 
         with translate_database_errors(_CANNOT):
             # Nobody need wait for the silence of a process of this machine that is gone.
-            others = self._rows_of_others(_claims.c.key.in_(keys))
-            if any(self._lives(row) for row in others):
+            others = self._rows_of_others(wanted | forgotten)
+            if any(self._lives(row) for row in others if row["key"] in keys):
                 return False
             dead = [row["owner"] for row in others if self._is_dead(row)]
             there = [row["owner"] for row in others if self._is_there(row)]

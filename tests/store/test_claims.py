@@ -10,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psutil
 import pytest
 import sqlalchemy as sa
 
@@ -160,6 +161,24 @@ def test_claims_of_a_run_long_dead_are_deleted_though_nobody_wants_them(store_ur
     with store.engine.connect() as connection:
         left = connection.execute(sa.text("SELECT key FROM claims ORDER BY key")).scalars()
         assert list(left) == ["b", "c", "d"]
+
+
+def test_a_run_that_was_stopped_for_days_keeps_its_claims_whatever_others_want(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began = psutil.Process.create_time
+    earlier = 3 * FORGOTTEN
+    monkeypatch.setattr(psutil.Process, "create_time", lambda process: began(process) - earlier)
+    store = Store(store_url)
+    stopped = Claims(store, "stopped")
+    assert stopped.take(["a"])
+    with store.engine.begin() as connection:
+        connection.execute(sa.text(f"UPDATE claims SET heartbeat = heartbeat - {2 * FORGOTTEN}"))
+    other = Claims(store, "other")
+    assert other.take(["b"])
+    assert not other.take(["a"])
+    assert stopped.take(["c"])  # it goes on
+    assert other.held_by_others() == {"a", "c"}
 
 
 def test_another_machines_process_number_says_nothing(store_url: str) -> None:
