@@ -106,6 +106,7 @@ def _run(
         except KeyboardInterrupt:
             return setup.interrupted(config.rerun)
     run = TrainingRun(config, registry, plan, store, device)
+    setup.warn_of_clock(store)
     for title, reason in run.skipped():
         err.print(f"SKIPPED: {title}: {reason}", markup=False)
     if changed := run.methods_with_changed_code():

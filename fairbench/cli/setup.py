@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,10 @@ from fairbench.runs.job import Job
 from fairbench.store.database import Store, make_folder
 from fairbench.store.secrets import redact_words
 from fairbench.training import checkpoint_files as checkpoints
+
+
+_SKEW = dt.timedelta(minutes=10)
+"""By which clocks of machines that share a store may differ without a word."""
 
 
 def command_line() -> str:
@@ -113,6 +118,19 @@ def describe(datasets: list[Prepared], device: str) -> None:
         if (few := note_few_rows(fewest)) is not None:
             show_notes(name, [few])
     err.print(f"device: {device}", markup=False)
+
+
+def warn_of_clock(store: Store) -> None:
+    """Warn where an earlier run is recorded as later than now: tables show what was used last."""
+    started = max((run.started for run in store.runs()), default="")
+    if started > (dt.datetime.now(dt.UTC) + _SKEW).isoformat(timespec="seconds"):
+        err.print(
+            f"Warning: an earlier run is recorded as started {started}, later than "
+            "now: this clock or that one is wrong. Leaderboards show the code and data that were "
+            "used last, so until then they may leave out what is trained now. Set the clock "
+            "right, or use another folder: --results DIR.",
+            markup=False,
+        )
 
 
 def warn_of_metrics(faults: Mapping[str, int], location: ResultsLocation) -> None:

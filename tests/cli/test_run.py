@@ -16,6 +16,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from fairbench.store.database import Store
+from fairbench.store.records import RunRecord
 from tests.conftest import Call, cli_environment
 
 RUN = ("run", "--dataset", "toy", "--budget", "quick", "--results", "out")
@@ -302,6 +304,18 @@ def test_dry_run_lists_jobs_and_trains_nothing(fairbench_here: Call, tmp_path: P
     )
     assert stored.returncode == 0
     assert not (tmp_path / "s.sqlite").exists()
+
+
+def test_a_run_that_is_recorded_as_later_than_now_is_told_of(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    """Leaderboards show what was used last, by the clock."""
+    store = Store.in_folder(tmp_path / "out")
+    words = (*RUN, "--methods", "plain", "--dry-run")
+    for year, warned in ((2020, False), (2090, True)):
+        store.add_run(RunRecord(str(year), f"{year}-01-01T00:00:00+00:00", "fairbench run", {}, {}))
+        told = " ".join(fairbench_here(*words).stderr.split())
+        assert (f"recorded as started {year}" in told) == warned
 
 
 def test_a_dry_run_of_many_jobs_has_a_line_for_those_alike(fairbench_here: Call) -> None:
