@@ -102,7 +102,7 @@ def _columns(board: Published) -> Iterator[str]:
     yield make_paragraph(
         f"`{REFERENCE}` learns nothing: it leaves out the columns that tell most of s. Its area",
         f"is {format_interval(reference.value, *reference.interval())}.",
-        f"Of {len(learned)} blind methods other than baselines, by their",
+        f"Of {len(learned)} blind methods other than baselines and single-shot twins, by their",
         f"[ranks](protocol.md#ranks-over-splits), {len(ahead)} are clearly ahead of it",
         f"({list_names(ahead)}), {len(behind)} clearly behind ({list_names(behind)}), and",
         f"{len(level)} do not differ significantly from it ({list_names(level)}). For predicting",
@@ -157,7 +157,7 @@ def _over_splits(board: Published) -> str:
     worse = [name + SUFFIX for name in twins if gaps[name] == "does not hold"]
     return (
         f"Of {format_count(len(twins), 'twin')} on the board of five splits, {len(worse)} "
-        f"certainly lose more than {format_share(MARGIN)} of area ({list_names(worse)})."
+        f"lose clearly more than {format_share(MARGIN)} of area ({list_names(worse)})."
     )
 
 
@@ -173,8 +173,8 @@ def _certified(board: Published) -> Iterator[str]:
         "An audit is a lower bound: a better auditor may find more. A",
         "[certificate](certificate.md) is an upper bound that holds against every auditor, with",
         "95% probability. It exists for codes that many people share. Of",
-        f"{len(_learned(board))} blind methods other than baselines, {len(known)} have one that",
-        "says anything, and then the area is larger than the audited one:",
+        f"{len(_learned(board))} blind methods other than baselines and single-shot twins,",
+        f"{len(known)} have one that says anything, and then the area is larger than the audited one:",
     )
     rows = (
         [f"`{name}`", format_share(board.of(name, "aufdc").value), format_share(area)]
