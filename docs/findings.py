@@ -174,7 +174,8 @@ def _certified(board: Published) -> Iterator[str]:
         "[certificate](certificate.md) is an upper bound that holds against every auditor, with",
         "95% probability. It exists for codes that many people share. Of",
         f"{len(_learned(board))} blind methods other than baselines and single-shot twins,",
-        f"{len(known)} have one that says anything, and then the area is larger than the audited one:",
+        f"{len(known)} have one that says anything, and then the area is larger than the audited",
+        "one:",
     )
     rows = (
         [f"`{name}`", format_share(board.of(name, "aufdc").value), format_share(area)]
