@@ -26,7 +26,6 @@ from fairbench.store.database import Store, make_folder
 from fairbench.store.secrets import redact_words
 from fairbench.training import checkpoint_files as checkpoints
 
-
 _SKEW = dt.timedelta(minutes=10)
 """By which clocks of machines that share a store may differ without a word."""
 
