@@ -3,7 +3,8 @@
 An encoder or decoder that took s, or the roles of rows, from the memory of the process that called
 it finds none there, and gives other codes or reconstructions. So does a decoder that remembers the
 rows that were encoded: it is restored in a process of its own. Neither may have left anything in a
-file. Nor may a code depend on the other rows.
+file. Nor may a code, or what is decoded of it, depend on the other rows: that process has x of all
+of them, so some are replaced.
 """
 
 from __future__ import annotations
@@ -21,18 +22,17 @@ import numpy.typing as npt
 
 from fairbench.api import AUDIT_ROLES, Coding, Ints, Point, Role, Track
 from fairbench.api.method import Method, Representation
-from fairbench.auditing.config import DECODED_DECIMALS
 from fairbench.errors import StoreError
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import EncodingSeeds
+from fairbench.runs.encoded_rows import EncodedRows
 from fairbench.runs.encoding import RowsToEncode, checked_codes
 from fairbench.runs.noisy_codes import share_beyond, share_of_moved_means
 from fairbench.runs.opened_files import no_new_files
 from fairbench.runs.own_process import call_in_own_process
 from fairbench.runs.plan import PlannedUnit
 from fairbench.runs.point_arrays import Kind, PointArrays
-from fairbench.stats.rounding import most_difference
 from fairbench.store import encoders, files
 from fairbench.store.records import UnitRecord
 from fairbench.store.text import describe
@@ -50,68 +50,6 @@ _FEW, _DRAWS_OF_FEW = 1_000, 64
 """Rows that are encoded without others, and draws of them that say which codes are usual."""
 _IN_SMALL_CALLS = 100
 """Rows encoded last, in calls of 64 rows down to one, among which no more may differ either."""
-_STEP = 1.5 * 10.0**-DECODED_DECIMALS
-"""The step to which reconstructions are rounded, and a half."""
-
-
-@dataclass(frozen=True)
-class EncodedRows:
-    """What an encoder gives for n rows.
-
-    Parameters
-    ----------
-    z : ndarray, shape (n, draws * k)
-        Codes: all draws that audits see, side by side.
-    reconstructions : ndarray, shape (n, columns), or None
-        What auditors see of the reconstructions of these draws by its own decoder, side by side;
-        None: it has none.
-    squared_errors : ndarray, or None
-        Squared errors of the reconstructions, mean over draws: for each group ``(n, groups)``, or
-        for that of the row ``(n,)``.
-    """
-
-    z: np.ndarray
-    reconstructions: np.ndarray | None
-    squared_errors: np.ndarray | None
-
-    def in_order(self, numbers: Ints) -> EncodedRows:
-        """Return those of rows that were encoded in another order: row i is ``numbers[i]``."""
-        order = np.argsort(numbers)
-        some = (
-            None if one is None else one[order]
-            for one in (self.reconstructions, self.squared_errors)
-        )
-        return EncodedRows(self.z[order], *some)
-
-    def of_groups(self, s: Ints) -> EncodedRows:
-        """Return them with the errors for the group of each row."""
-        if self.squared_errors is None:
-            return self
-        return replace(self, squared_errors=self.squared_errors[np.arange(len(s)), s])
-
-    def share_of_changed_rows(self, audited: EncodedRows) -> float:
-        """Return the share of rows that are others than those that were audited."""
-        return float(self.changed_rows(audited).mean())
-
-    def changed_rows(self, audited: EncodedRows) -> npt.NDArray[np.bool_]:
-        """Return of each row whether it is another than that which was audited."""
-        differs = np.zeros(len(self.z), bool)
-        # Reconstructions are rounded: one may be a step away, and its squared error e^2 by twice e
-        # times that step.
-        for mine, before, step in (
-            (self.z, audited.z, 0.0),
-            (self.reconstructions, audited.reconstructions, _STEP),
-            (self.squared_errors, audited.squared_errors, None),
-        ):
-            if mine is None and before is None:
-                continue
-            if mine is None or before is None or mine.shape != before.shape:
-                return np.ones(len(self.z), bool)
-            known = before.reshape(len(before), -1).astype(np.float64)
-            allowed = most_difference(known)
-            allowed = allowed + (2 * _STEP * np.sqrt(known) if step is None else step)
-            differs |= (np.abs(mine.reshape(known.shape) - known) > allowed).any(axis=1)
-        return differs
 
 
 @dataclass(frozen=True)
@@ -128,6 +66,8 @@ class IsolatedEncodingTask:
         The group of every row, sorted: so it tells how many there are of each, and of no row more.
     sample : ndarray of int
         Numbers of the rows that axes of wide reconstructions are fitted to.
+    limits : ReconstructionRange
+        Of the rows that were audited, whichever ``parts`` are.
     since : float
         When the training began, seconds since 1970: files must not be newer.
     """
@@ -139,6 +79,7 @@ class IsolatedEncodingTask:
     draws: Sequence[int]
     groups: Ints
     sample: Ints
+    limits: ReconstructionRange
     since: float
 
     def encode(self) -> list[np.ndarray]:
@@ -151,6 +92,10 @@ class IsolatedEncodingTask:
     def decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
         """Decode what another process encoded: nothing can be remembered of the rows."""
         return cast(EncodedRows, self._alone(IsolatedEncodingTask._decode, drawn))
+
+    def decoding_errors(self, drawn: Sequence[np.ndarray]) -> np.ndarray | None:
+        """Return squared errors ``(n, groups)`` of the same, mean over draws; None: no decoder."""
+        return cast("np.ndarray | None", self._alone(IsolatedEncodingTask._errors, drawn))
 
     def among_others(
         self, rng: np.random.Generator
@@ -181,25 +126,39 @@ class IsolatedEncodingTask:
         return [self._draw(representation, one) for one in generators]
 
     def _decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
-        encoder = self._read()
-        representation = encoder.at(self.point)
-        together = np.concatenate(self.parts)
-        numbers = np.split(np.arange(len(together)), np.cumsum([len(x) for x in self.parts])[:-1])
-        decoder = GroupDecoder(
-            representation,
-            len(encoder.info.groups),
-            self.method.name,
-            ReconstructionRange.around(self.parts),
-            encoder.info.architecture.image,
+        z, together = np.hstack(drawn), np.concatenate(self.parts)
+        decoded = self._decoder().decode(
+            drawn, self.groups, together.__getitem__, self._numbers(), self.sample
         )
-        z = np.hstack(drawn)
-        decoded = decoder.decode(drawn, self.groups, together.__getitem__, numbers, self.sample)
         if decoded is None:
             return EncodedRows(z, None, None)
-        errors = (decoder.squared_errors_by_group(z, together.__getitem__, numbers) for z in drawn)
-        squared_errors = [one for one in errors if one is not None]
         reconstructions = np.hstack([one.reconstructions for one in decoded])
-        return EncodedRows(z, reconstructions, np.mean(squared_errors, axis=0))
+        return EncodedRows(z, reconstructions, self._errors(drawn))
+
+    def _errors(self, drawn: Sequence[np.ndarray]) -> np.ndarray | None:
+        decoder, together = self._decoder(), np.concatenate(self.parts)
+        known = []
+        for z in drawn:
+            errors = decoder.squared_errors_by_group(z, together.__getitem__, self._numbers())
+            if errors is None:
+                return None
+            known.append(errors)
+        return np.asarray(np.mean(known, axis=0))
+
+    def _decoder(self) -> GroupDecoder:
+        encoder = self._read()
+        return GroupDecoder(
+            encoder.at(self.point),
+            len(encoder.info.groups),
+            self.method.name,
+            self.limits,
+            encoder.info.architecture.image,
+        )
+
+    def _numbers(self) -> list[Ints]:
+        """Numbers of the rows of each part, all parts numbered through."""
+        ends = np.cumsum([len(x) for x in self.parts])
+        return np.split(np.arange(ends[-1]), ends[:-1])
 
     def _read(self) -> encoders.Encoder:
         return encoders.read_as(self.encoder, lambda name: self.method)
@@ -259,14 +218,16 @@ class AuditedPoint:
         if planned.method.coding is not Coding.STOCHASTIC:
             parts = _other_parts(len(rows.s), 2 * len(parts))
         draws = len(point.by_part(Kind.Z, [Role.TEST])[Role.TEST]) // len(rows.x[Role.TEST])
+        features = [rows.features(part) for part in parts]
         x = IsolatedEncodingTask(
             encoder=encoders.path_of(results, unit.encoder),
             method=planned.method,
             point=Point(tuple(sorted(unit.points[number].knobs.items()))),
-            parts=[rows.features(part) for part in parts],
+            parts=features,
             draws=seeds.audited(draws),
             groups=np.sort(rows.s),
             sample=np.argsort(np.concatenate(parts))[seeds.sample(len(rows.s))],
+            limits=ReconstructionRange.around(features),
             since=since,
         )
         z = _of_rows(point, Kind.Z, rows)
@@ -283,32 +244,50 @@ class AuditedPoint:
         again = self.x.decode(drawn)
         again = again.in_order(self.numbers).of_groups(self.s)
         differs = again.changed_rows(self.codes)
-        if self.x.method.coding is not Coding.STOCHASTIC:
-            # Of a large table, the rows of small calls are too few to count among all.
-            return float(max(differs.mean(), differs[self.numbers[-_IN_SMALL_CALLS:]].mean()))
         share = float(differs.mean())
+        stochastic = self.x.method.coding is Coding.STOCHASTIC
+        if not stochastic:
+            # Of a large table, the rows of small calls are too few to count among all.
+            share = max(share, float(differs[self.numbers[-_IN_SMALL_CALLS:]].mean()))
         if share > MAX_DIFFERING:
             return share
         z = np.stack(drawn)
-        return max(share, self._share_changed_by_others(z), self._share_changed_among_few(z))
+        others, stay = self.x.among_others(np.random.default_rng())
+        share = max(share, self._share_changed_by_others(z, others, stay))
+        if again.squared_errors is not None:
+            share = max(share, self._share_decoded_by_others(drawn, others, stay))
+        return max(share, self._share_changed_among_few(z)) if stochastic else share
 
-    def _share_changed_by_others(self, drawn: np.ndarray) -> float:
+    def _share_changed_by_others(
+        self, drawn: np.ndarray, others: IsolatedEncodingTask, stay: npt.NDArray[np.bool_]
+    ) -> float:
         """Return the share of rows that have other draws where half of the others are replaced.
 
         Noise is drawn for rows in their order, so another order says nothing of it. Where the other
         rows move the generator, means of draws are compared.
         """
-        others, stay = self.x.among_others(np.random.default_rng())
         again = np.stack(others.encode())
         one, other = (EncodedRows(np.hstack(list(z[:, stay])), None, None) for z in (drawn, again))
         share = other.share_of_changed_rows(one)
-        if share <= MAX_DIFFERING:
+        if share <= MAX_DIFFERING or self.x.method.coding is not Coding.STOCHASTIC:
             return share
         before, after = (
             np.stack(replace(task, draws=range(_DRAWS)).encode())[:, stay]
             for task in (self.x, others)
         )
         return share_of_moved_means(before, after)
+
+    def _share_decoded_by_others(
+        self, drawn: Sequence[np.ndarray], others: IsolatedEncodingTask, stay: npt.NDArray[np.bool_]
+    ) -> float:
+        """Return the share of rows whose codes have other errors where x of others is replaced."""
+        errors = others.decoding_errors(drawn)
+        if errors is None or self.codes.squared_errors is None:
+            return 1.0
+        mine = self.numbers[stay]
+        z = np.hstack(drawn)[stay]
+        again = EncodedRows(z, None, errors[stay]).of_groups(self.s[mine])
+        return again.share_of_changed_rows(EncodedRows(z, None, self.codes.squared_errors[mine]))
 
     def _share_changed_among_few(self, drawn: np.ndarray) -> float:
         """Return the share of rows that have other draws where few are encoded at once."""

@@ -20,8 +20,9 @@ from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs import isolated_encoding
+from fairbench.runs.encoded_rows import EncodedRows
 from fairbench.runs.encoding import RowsToEncode
-from fairbench.runs.isolated_encoding import EncodedAlone, EncodedRows, encode_alone
+from fairbench.runs.isolated_encoding import EncodedAlone, IsolatedEncodingTask, encode_alone
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.store import encoders, files
 from fairbench.store.records import ReadPoint, UnitRecord
@@ -91,6 +92,64 @@ class Remembered(Sums):
     def decode(self, z: Floats, s: Ints) -> Floats | None:
         x = np.concatenate(self.seen) if self.seen else np.zeros((1, self.width), np.float32)
         return np.repeat(x.mean(axis=0, keepdims=True), len(z), axis=0)
+
+
+def everybody_in_memory() -> Floats:
+    """Return x of all audited rows: wherever some are encoded or decoded, others are about."""
+    found = [list(one.x.values()) for one in gc.get_objects() if type(one) is RowsToEncode]
+    found += [list(one.parts) for one in gc.get_objects() if type(one) is IsolatedEncodingTask]
+    everybody: Floats = np.unique(np.concatenate([np.concatenate(each) for each in found]), axis=0)
+    return everybody
+
+
+class NearbyInMemory(Sums):
+    """The mean of the two nearest sums of anybody, found wherever there is x."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        known = np.unique(everybody_in_memory().sum(axis=1, dtype=np.float64))
+        pairs = np.arange(len(known)) // 2
+        means = np.bincount(pairs, known) / np.bincount(pairs)
+        place = np.abs(known - x.sum(axis=1, dtype=np.float64, keepdims=True)).argmin(axis=1)
+        return means[pairs[place]][:, None].astype(np.float32)
+
+
+class FoundInMemory(Sums):
+    """A coarse code, and a decoder that gives the mean of the rows that have it, wherever x is."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        codes: Floats = np.round(4 * x.sum(axis=1, keepdims=True))
+        return codes
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        everybody = everybody_in_memory()
+        codes = self.encode(everybody)[:, 0]
+        return np.stack(
+            [
+                everybody[codes == code].mean(axis=0)
+                if (codes == code).any()
+                else np.zeros(self.width, np.float32)
+                for code in z[:, 0]
+            ]
+        )
+
+
+class FoundForDraws(FoundInMemory):
+    """The same of a code with noise, which its decoder removes."""
+
+    def encode(
+        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
+    ) -> Floats:
+        z = super().encode(x)
+        if generator is None:
+            return z
+        return (z + generator.uniform(0, 0.4, z.shape)).astype(np.float32)
+
+    def decode(self, z: Floats, s: Ints) -> Floats | None:
+        return super().decode(np.round(z), s)
 
 
 class Written(WithoutS):
@@ -244,6 +303,19 @@ class DecodingThief(Honest):
     name, fits, has_decoder = "decoding-thief", FoundX, True
 
 
+class NearbyThief(Honest):
+    name, fits = "nearby-thief", NearbyInMemory
+
+
+class ThiefOfX(Honest):
+    name, fits, has_decoder = "thief-of-x", FoundInMemory, True
+
+
+class ThiefOfXWithNoise(Honest):
+    name, fits, has_decoder = "thief-of-x-with-noise", FoundForDraws, True
+    coding = Coding.STOCHASTIC
+
+
 class Remembering(Honest):
     name, fits, has_decoder = "remembering", Remembered, True
 
@@ -357,6 +429,22 @@ def test_what_was_taken_from_memory_is_missed(
     assert thief.differing is not None
     assert thief.differing > 0.9
     assert not thief.agrees
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        NearbyThief,
+        *(pytest.param(m, marks=pytest.mark.thorough) for m in (ThiefOfX, ThiefOfXWithNoise)),
+    ],
+)
+def test_x_of_other_rows_is_no_help_to_encoders_and_decoders(
+    method: type[Method], prepared: Prepared, tmp_path: Path
+) -> None:
+    """The processes that have x alone have that of all rows, in their memory."""
+    thief = encoded_alone(method, prepared, tmp_path)
+    assert thief.differing is not None
+    assert thief.differing > 0.1
 
 
 @pytest.mark.parametrize(
