@@ -46,7 +46,7 @@ class Meter:
             self.processor[name] = self.processor.get(name, 0.0) + processor
             after = self._energy() if energy is not None and name == "train" else None
             if energy is not None and after is not None and after > energy:
-                self.energy_j = after - energy
+                self.energy_j = (self.energy_j or 0.0) + after - energy
 
     def peaks(self) -> dict[str, float]:
         """Peak memory so far, MB (10^6 bytes): of the process, and of the device if any."""

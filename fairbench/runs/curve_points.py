@@ -71,6 +71,12 @@ def check_curve(curve: Curve, name: str) -> None:
         )
 
 
+def listed_points(curve: Curve, count: int | None) -> tuple[Point, ...] | None:
+    """Return ``count`` points of the curve's own list, or all; None: it has no list."""
+    listed = curve.points
+    return None if listed is None else tuple(iterate_points(listed, count))
+
+
 def points_to_read(
     curve: Curve,
     features: Mapping[Role, np.ndarray],
@@ -101,8 +107,8 @@ def points_to_read(
         From the informative to the fair end, both included; fewer than ``count`` where neighbours
         coincide.
     """
-    if curve.points is not None:
-        return tuple(iterate_points(curve.points, count))
+    if (listed := listed_points(curve, count)) is not None:
+        return listed
     most = count or DEFAULT_POINTS
     knob = curve.knob
     spread = np.geomspace if knob.logarithmic else np.linspace

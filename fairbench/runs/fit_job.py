@@ -19,12 +19,17 @@ from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Repres
 from fairbench.data.prepared import Prepared
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.cost import Meter, hardware, model_costs, stack_costs, versions
-from fairbench.runs.curve_points import check_curve, detailed_point_numbers, points_to_read
+from fairbench.runs.curve_points import (
+    check_curve,
+    detailed_point_numbers,
+    listed_points,
+    points_to_read,
+)
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.measures_on_test_rows import measure_test_rows
 from fairbench.runs.plugin_values import ContractError, Progress, ReportedCosts, finite_number
 from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
-from fairbench.store.encoders import Encoder, pack
+from fairbench.store.encoders import Encoder, pack_state, state_of
 from fairbench.store.status import Status, status_of
 from fairbench.store.text import clean_line, describe, describe_fully
 from fairbench.training.freed_memory import keep_freed_memory
@@ -160,7 +165,7 @@ class FitJob:
         # Before any row of an audit is encoded: what an encoder keeps of such rows is not stored,
         # and verification, which restores it, finds that it needs them.
         encoders = [
-            _packed(Encoder(method, unit, self.data.info, outcome, self.data.preprocessing))
+            _packed(Encoder(method, unit, self.data.info, outcome, self.data.preprocessing), meter)
             if isinstance(outcome, Representation | Curve)
             else (None, None)
             for unit, outcome in zip(self.units, fitted, strict=True)
@@ -260,8 +265,11 @@ class _FittedStack:
                     f"{method.name} is multi-shot: its fit must return a Representation, not a "
                     f"Curve, for {unit.point.label}."
                 )
-            check_curve(outcome, method.name)
-            points = points_to_read(
+            # A list is short work, but for a curve that trains when it is asked for one.
+            with self.meter.phase("encode"):
+                check_curve(outcome, method.name)
+                points = listed_points(outcome, self.job.curve_points)
+            points = points or points_to_read(
                 outcome,
                 self.rows.x,
                 {role: data.roles[role].s for role in AUDIT_ROLES},
@@ -277,7 +285,8 @@ class _FittedStack:
                     f"The curve of {method.name} has several points called {again[0]}: points have "
                     "to differ in six digits."
                 )
-            return points, [outcome.at(point) for point in points]
+            with self.meter.phase("encode"):
+                return points, [outcome.at(point) for point in points]
         if not isinstance(outcome, Representation):
             raise ContractError(
                 f"{method.name}.fit returned a {type(outcome).__name__}, "
@@ -288,10 +297,15 @@ class _FittedStack:
         return (unit.point,), [outcome]
 
 
-def _packed(encoder: Encoder) -> tuple[bytes | None, str | None]:
-    """The file of a trained encoder, if it has one; else what was raised, in a line."""
+def _packed(encoder: Encoder, meter: Meter) -> tuple[bytes | None, str | None]:
+    """The file of a trained encoder, if it has one; else what was raised, in a line.
+
+    What ``state()`` takes is a cost of the training: it may be there that a method trains.
+    """
     try:
-        return pack(encoder), None
+        with meter.phase("train"):
+            state = state_of(encoder)
+        return None if state is None else pack_state(encoder, state), None
     # Figures are not worse for a mistake in state(), and hours of training may stand behind them.
     except Exception as error:
         return None, describe(error)[:200]

@@ -58,14 +58,24 @@ class Encoder:
 
 def pack(encoder: Encoder) -> bytes | None:
     """Return the bytes of an encoder's file; None where the method cannot be stored."""
-    from safetensors.numpy import save
+    state = state_of(encoder)
+    return None if state is None else pack_state(encoder, state)
 
+
+def state_of(encoder: Encoder) -> dict[str, np.ndarray] | None:
+    """Return the arrays that an encoder's file holds; None where the method cannot be stored."""
     state = encoder.fitted.state()
     if state is None:
         return None
-    point = encoder.unit.point
     # C order: safetensors writes the memory as it lies.
-    arrays = {name: np.array(array, order="C") for name, array in state.items()}
+    return {name: np.array(array, order="C") for name, array in state.items()}
+
+
+def pack_state(encoder: Encoder, arrays: Mapping[str, np.ndarray]) -> bytes:
+    """Return the bytes of an encoder's file, of its arrays."""
+    from safetensors.numpy import save
+
+    point = encoder.unit.point
     described = {
         "format": FORMAT,
         "method": encoder.method.name,
@@ -77,7 +87,7 @@ def pack(encoder: Encoder) -> bytes | None:
         "notes": dict(encoder.notes),
         "sha256": _digest(arrays),
     }
-    return bytes(save(arrays, metadata={_KEY: json.dumps(described)}))
+    return bytes(save(dict(arrays), metadata={_KEY: json.dumps(described)}))
 
 
 def write(path: Path, encoder: Encoder) -> None:

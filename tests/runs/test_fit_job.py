@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -144,3 +145,75 @@ def test_hyperparameters_that_cannot_be_stored_are_the_methods_own_fault(
 ) -> None:
     with pytest.raises(PluginError, match="hyperparameters of large cannot be stored"):
         ask(Large, Limits(), prepared.info)
+
+
+class Late(Representation):
+    """Trains when it is first used."""
+
+    def __init__(self) -> None:
+        self.trained = False
+
+    def train(self) -> None:
+        if not self.trained:
+            sum(range(20_000_000))
+        self.trained = True
+
+    def encode(self, x: Floats, **_: Any) -> Floats:
+        self.train()
+        return x[:, :1]
+
+
+class LateInState(Late):
+    def state(self) -> dict[str, Any]:
+        self.train()
+        return {}
+
+
+class TrainsInState(Large):
+    name = "trains-in-state"
+
+    def fit(self, train: Any, units: Any, context: Any) -> list[Any]:
+        return [LateInState() for _ in units]
+
+
+class LateLine(Curve):
+    """Trains when its points are asked for, or when one is read."""
+
+    knob = Knob("t", 0.0, 1.0)
+
+    def __init__(self, when: str) -> None:
+        self.when, self.model = when, Late()
+
+    @property
+    def points(self) -> tuple[Point, ...]:  # type: ignore[override]
+        if self.when == "points":
+            self.model.train()
+        return (Point.of(t=0.0), Point.of(t=1.0))
+
+    def at(self, point: Point) -> Representation:
+        if self.when == "at":
+            self.model.train()
+        return self.model
+
+
+def late(when: str) -> type[Method]:
+    class TrainsLate(Large):
+        name, shots = f"trains-in-{when}", Shots.SINGLE
+
+        def fit(self, train: Any, units: Any, context: Any) -> list[Any]:
+            return [LateLine(when) for _ in units]
+
+    return TrainsLate
+
+
+@pytest.mark.parametrize("method", [TrainsInState, late("points"), late("at")])
+def test_training_after_the_fit_is_a_cost_of_training_or_encoding(
+    method: type[Method], prepared: Prepared
+) -> None:
+    """Else a method that trains when it is stored, or read, would look as if it cost nothing."""
+    costs = result_of(method, prepared).costs
+    took = time.process_time()
+    sum(range(20_000_000))
+    took = time.process_time() - took
+    assert costs["processor_seconds"] > took / 2
+    assert costs["train_seconds"] + costs["encode_seconds"] > took / 2
