@@ -19,7 +19,7 @@ from fairbench.cli.options import DataRoot, TrainOn, Workers
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
-from fairbench.cli.verify_folder import folder_of, verification_folder
+from fairbench.cli.verify_folder import began_at, folder_of, verification_folder
 from fairbench.config import Device, RunConfig
 from fairbench.errors import ConfigError
 from fairbench.files import is_writable, write_file
@@ -248,7 +248,8 @@ def _train_again(
     points = {k: point for k, point in store.find(PointRecord, list(keys)).items() if point.done}
     by_key = {unit.key: unit for unit in plan.units}
     err.print("Encoding the rows of these points again, from x alone.", markup=False)
-    began = min(dt.datetime.fromisoformat(run.started).timestamp() for run in store.runs())
+    started = (dt.datetime.fromisoformat(run.started).timestamp() for run in store.runs())
+    began = began_at(config.results, started)
     alone = [
         encode_alone(
             by_key[point.unit], units[point.unit], point.label, config.results, since=began

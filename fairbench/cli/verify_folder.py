@@ -13,7 +13,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,6 +38,15 @@ class _Draw:
 def folder_of(sha256: str) -> Path:
     """Return the folder of the verification of a submission."""
     return cache_folder() / "verifications" / sha256[:32]
+
+
+def began_at(folder: Path, runs: Iterable[float]) -> float:
+    """Return when a verification began, seconds since 1970; ``runs``: when its runs began.
+
+    Its points are drawn before a run is planned. Plugins are asked while that is done, when the
+    data are in memory already.
+    """
+    return min((folder / _DRAW).stat().st_mtime, *runs)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fairbench.cli.verify_folder import verification_folder
+from fairbench.cli.verify_folder import began_at, verification_folder
 from fairbench.errors import ConfigError
 
 
@@ -85,3 +85,24 @@ def test_what_nobody_went_on_with_for_a_month_is_deleted(tmp_path: Path) -> None
     (tmp_path / "mine").mkdir()  # no folder of a verification
     with verification_folder(tmp_path / "a", sha256="a", points=3, seed=None):
         assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"a", "new", "mine"}
+
+
+def test_what_a_plugin_writes_while_the_run_is_planned_is_newer_than_the_beginning(
+    tmp_path: Path,
+) -> None:
+    """It is asked then, with the data in memory: a file of these must not pass for an old one."""
+    older, written = tmp_path / "source.py", tmp_path / "roles.npy"
+    older.touch()
+    time.sleep(0.05)
+    interrupt(tmp_path / "a")
+    time.sleep(0.05)
+    written.touch()
+    runs = [time.time() + 5, time.time() + 60]
+    with verification_folder(tmp_path / "a", sha256="a", points=3, seed=None):
+        assert older.stat().st_ctime < began_at(tmp_path / "a", runs) < written.stat().st_ctime
+
+
+def test_no_later_time_of_the_folder_counts(tmp_path: Path) -> None:
+    """A plugin may have touched it."""
+    with verification_folder(tmp_path / "a", sha256="a", points=3, seed=None):
+        assert began_at(tmp_path / "a", [10.0, 5.0]) == 5.0
