@@ -431,13 +431,8 @@ def test_what_was_taken_from_memory_is_missed(
     assert not thief.agrees
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        NearbyThief,
-        *(pytest.param(m, marks=pytest.mark.thorough) for m in (ThiefOfX, ThiefOfXWithNoise)),
-    ],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("method", [NearbyThief, ThiefOfX, ThiefOfXWithNoise])
 def test_x_of_other_rows_is_no_help_to_encoders_and_decoders(
     method: type[Method], prepared: Prepared, tmp_path: Path
 ) -> None:
