@@ -25,6 +25,8 @@ from fairbench.stats.ranks import rank_over_splits
 from markdown_parts import list_names, make_paragraph, make_table
 
 LEADERBOARDS = Path(__file__).parents[1] / "leaderboards"
+FOLDER = "fairbench_boards"
+"""Of the boards that the package has."""
 MISSING = "none"
 """What stands for a figure that a row does not have."""
 TASK = "accuracy_y_at_leakage_10"
@@ -181,22 +183,31 @@ def _miss(name: str, point: PointRow, paper: float, strict: float) -> tuple[str,
 
 
 @functools.cache
-def read_table(board: str, folder: str = "fairbench_boards") -> Tables:
+def read_table(board: str, folder: str = FOLDER) -> Tables:
     """Read a board of a folder of leaderboards/, once; callers must not change it."""
     path = LEADERBOARDS / folder / f"{board}.board"
+    if not path.is_file():
+        known = ", ".join(sorted(other.stem for other in path.parent.glob("*.board")))
+        raise ValueError(
+            f"There is no board {board!r} in leaderboards/{folder}. There are: {known or MISSING}."
+        )
     (table,) = build_tables(read_board(path).records(), load_registry())
     return table
 
 
 def read_rows(board: str) -> Mapping[str, LeaderboardEntry]:
-    """Return the rows of a board by ``METHOD``, or ``METHOD (LABEL)`` where not default.
+    """Return the rows of a board by ``METHOD``, or ``METHOD (LABEL)`` where not default."""
+    return pick_rows(read_table(board), board)
+
+
+def pick_rows(table: Tables, board: str) -> Mapping[str, LeaderboardEntry]:
+    """Return the rows that pages show of a board, by their names.
 
     Where some are ranked, the ranked ones alone; else those that are complete: the figures of
     others are of some of their points only.
     """
-    entries = read_table(board).entries
-    ranked = [entry for entry in entries if entry.row.replicated]
-    return name_rows(ranked or [entry for entry in entries if entry.row.complete], board)
+    ranked = [entry for entry in table.entries if entry.row.replicated]
+    return name_rows(ranked or [entry for entry in table.entries if entry.row.complete], board)
 
 
 def name_rows(entries: Iterable[LeaderboardEntry], board: str) -> dict[str, LeaderboardEntry]:

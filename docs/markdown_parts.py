@@ -27,3 +27,8 @@ def make_paragraph(*parts: str) -> str:
 def list_names(names: Iterable[str]) -> str:
     """List names of methods, datasets or tables as code."""
     return ", ".join(f"`{name}`" for name in names) or "none"
+
+
+def split_lists(text: str) -> list[list[str]]:
+    """Return the lists of names behind the name of a mark: ``: a, b: c`` are two."""
+    return [names.split(", ") for names in text.split(": ")[1:]]

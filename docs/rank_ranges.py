@@ -20,8 +20,8 @@ def format_ranks(boards: Sequence[str], names: Sequence[str]) -> str:
         for name, row in rows.items()
         if row.track == track and name not in names and _ends(row)[0] < last
     ]
-    shown = [f"{show_name(name)} {_show(rows[name])}" for name in names]
-    except_for = [f"{show_name(name)} ({_show(rows[name])})" for name in others]
+    shown = [f"{show_name(name)} {show_ranks(rows[name])}" for name in names]
+    except_for = [f"{show_name(name)} ({show_ranks(rows[name])})" for name in others]
     return make_paragraph(
         f"Ranks, each corrected for all pairs of its row: {_join(shown)}.",
         f"All other ranks of the {track} track begin at {last} or later"
@@ -35,7 +35,8 @@ def _ends(row: LeaderboardRow) -> tuple[int, int]:
     return row.rank_low, row.rank_high
 
 
-def _show(row: LeaderboardRow) -> str:
+def show_ranks(row: LeaderboardRow) -> str:
+    """Return the ranks of a ranked row: ``1 to 4``."""
     low, high = _ends(row)
     return f"{low}" if low == high else f"{low} to {high}"
 

@@ -3,7 +3,8 @@
 It writes the leaderboard of each board as CSV, and the generated parts of the pages. These stand
 between ``<!-- NAME: LIST: LIST -->`` and ``<!-- end of NAME -->``: what :data:`WRITERS` has by this
 name writes them. An author chooses what a table is of by lists: of the name of a block of
-``columns``; of boards and of their rows, each ``METHOD`` or ``METHOD (LABEL)``.
+``columns``; of boards and of their rows, each ``METHOD`` or ``METHOD (LABEL)``. A single figure
+inside a sentence has marks of the same form (:mod:`inline_figures`).
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ from fairbench.report.tables import TableFormat, render
 from findings import format_findings
 from hidden_bits_found import format_hidden_bits
 from image_claims import format_claims_of_images, format_images, format_quick_images
-from markdown_parts import make_table
+from inline_figures import rewrite_figures
+from markdown_parts import make_table, split_lists
 from methods_searched import format_wide_on_methods
 from more_rows import format_more_rows
 from own_parts import format_parts
@@ -55,7 +57,10 @@ from tuned import format_tuned
 from verdict import format_verdict
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / "README.md", ROOT / "leaderboards" / "README.md"),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 MARKED = re.compile(
     r"(?P<start><!-- (?P<name>[a-z -]+)(?P<lists>(?:: [^:>]+)*) -->\n)"
@@ -152,12 +157,12 @@ WRITERS: Mapping[str, Callable[..., str]] = {
 
 def rewrite(text: str) -> str:
     """Return the text of a page with its generated parts brought up to date."""
-    return MARKED.sub(_write, text)
+    return rewrite_figures(MARKED.sub(_write, text))
 
 
 def _write(part: re.Match[str]) -> str:
-    lists = [names.split(", ") for names in part["lists"].split(": ")[1:]]
-    return f"{part['start']}\n{WRITERS[part['name']](*lists)}\n\n{part['end']}"
+    written = WRITERS[part["name"]](*split_lists(part["lists"]))
+    return f"{part['start']}\n{written}\n\n{part['end']}"
 
 
 def format_board(path: Path) -> str:
