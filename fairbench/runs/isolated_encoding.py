@@ -69,7 +69,7 @@ class IsolatedEncodingTask:
     limits : ReconstructionRange
         Of the rows that were audited, whichever ``parts`` are.
     since : float
-        When the training began, seconds since 1970: files must not be newer.
+        When the verification began, seconds since 1970: files must not be newer.
     """
 
     encoder: Path
@@ -203,7 +203,9 @@ class AuditedPoint:
     def read(
         cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, since: float
     ) -> AuditedPoint:
-        """Read a point of a unit that was trained into a results folder, which began then.
+        """Read a point of a unit that was trained into the results folder of a verification.
+
+        ``since``: when that began, seconds since 1970.
 
         Raises StoreError where its codes are gone.
         """
@@ -348,7 +350,7 @@ def encode_alone(
 ) -> EncodedAlone:
     """Encode the rows of a point of a trained unit again, from x alone, and compare.
 
-    ``since``: when the training began, seconds since 1970.
+    ``since``: when the verification began, seconds since 1970.
     """
     if planned.method.track is Track.AWARE:
         return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")

@@ -2,7 +2,7 @@
 
 A plugin that took s from the memory of the process that called it, or remembered the rows that it
 encoded, could put that into a file, and read it where the encoder is restored. What is older than
-its training is left out, as the plugin's own source is.
+the verification is left out, as the plugin's own source is.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def no_new_files(since: float, name: str, *, but: Path) -> Iterator[None]:
     Parameters
     ----------
     since : float
-        When the training began, seconds since 1970.
+        When the verification began, seconds since 1970.
     name : str
         The method's, for the error.
     but : Path
@@ -127,5 +127,5 @@ def _refused(path: str, flags: int, since: float) -> str | None:
         return f"opens {path}, which is no file"  # a pipe, or a disk with all its files
     # The time of the last change: that of the last write can be set to any other.
     if status.st_ctime >= since:
-        return f"reads {path}, which is newer than its training"
+        return f"reads {path}, which was changed since the verification began"
     return None

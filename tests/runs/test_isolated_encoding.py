@@ -445,7 +445,7 @@ def test_x_of_other_rows_is_no_help_to_encoders_and_decoders(
 @pytest.mark.parametrize(
     ("method", "says"),
     [
-        (FileThief, r"reads \S+stash.npz, which is newer than its training"),
+        (FileThief, r"reads \S+stash.npz, which was changed since the verification began"),
         (FileRemembering, r"writes \S+stash.npz"),
     ],
 )

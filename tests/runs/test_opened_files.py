@@ -140,7 +140,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def since(folder: Path) -> float:
-    """When the training began; it has left files."""
+    """When the verification began; it has left files."""
     began = time.time()
     time.sleep(0.05)
     (folder / "__pycache__").mkdir()
@@ -186,7 +186,7 @@ def test_so_is_what_a_module_reads_while_it_is_imported(
     (folder / "elsewhere").rename(folder / LEAK)
     content = pickle.dumps((mine.encode, ()))
     del sys.modules["mine"]
-    with pytest.raises(ContractError, match=f"reads .*{LEAK}, which is newer than its training"):
+    with pytest.raises(ContractError, match=f"reads .*{LEAK}, which was changed since the ver"):
         call_in_own_process(_call_alone, content, since, "mine", folder / "encoder", [])
 
 
