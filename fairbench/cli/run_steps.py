@@ -94,6 +94,7 @@ def _run(
         f"{', '.join(config.methods)} on {', '.join(config.datasets)}, results in {config.results}",
         markup=False,
     )
+    setup.warn_of_clock(store)
     plan = make_plan(config, registry, datasets)
     plan.failed |= {f"dataset {name}": in_one_line(e) for name, e in not_loaded.items()}
     setup.describe(datasets, device)
@@ -106,7 +107,6 @@ def _run(
         except KeyboardInterrupt:
             return setup.interrupted(config.rerun)
     run = TrainingRun(config, registry, plan, store, device)
-    setup.warn_of_clock(store)
     for title, reason in run.skipped():
         err.print(f"SKIPPED: {title}: {reason}", markup=False)
     if changed := run.methods_with_changed_code():

@@ -316,6 +316,8 @@ def test_a_run_that_is_recorded_as_later_than_now_is_told_of(
         store.add_run(RunRecord(str(year), f"{year}-01-01T00:00:00+00:00", "fairbench run", {}, {}))
         told = " ".join(fairbench_here(*words).stderr.split())
         assert (f"recorded as started {year}" in told) == warned
+    # Before a search for hyperparameters begins, which may take hours.
+    assert told.index("recorded as started") < told.index("device: ")
 
 
 def test_a_dry_run_of_many_jobs_has_a_line_for_those_alike(fairbench_here: Call) -> None:
