@@ -28,7 +28,14 @@ class Meter:
     device: str
     seconds: dict[str, float] = field(default_factory=dict)
     processor: dict[str, float] = field(default_factory=dict)
-    energy_j: float | None = None
+    _joules: list[float | None] = field(default_factory=list)
+    """Of each part of the training; None: the counter failed, or started anew."""
+
+    @property
+    def energy_j(self) -> float | None:
+        """Joules of the training; None where they are not known of all of its parts."""
+        known = [joules for joules in self._joules if joules is not None]
+        return sum(known) or None if len(known) == len(self._joules) else None
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -44,9 +51,8 @@ class Meter:
             processor = wall if self.device == "cuda" else time.process_time() - processor_before
             self.seconds[name] = self.seconds.get(name, 0.0) + wall
             self.processor[name] = self.processor.get(name, 0.0) + processor
-            after = self._energy() if energy is not None and name == "train" else None
-            if energy is not None and after is not None and after > energy:
-                self.energy_j = (self.energy_j or 0.0) + after - energy
+            if name == "train":
+                self._joules.append(_gained(energy, self._energy()))
 
     def peaks(self) -> dict[str, float]:
         """Peak memory so far, MB (10^6 bytes): of the process, and of the device if any."""
@@ -84,6 +90,11 @@ class Meter:
         # The library may be absent, and older cards have no counter.
         except Exception:
             return None
+
+
+def _gained(before: float | None, after: float | None) -> float | None:
+    """Return what a counter has gained; None where a reading failed, or it started anew."""
+    return None if before is None or after is None or after < before else after - before
 
 
 def stack_costs(

@@ -68,6 +68,28 @@ def test_a_counter_that_fails_or_starts_anew_tells_nothing(
 
 
 @pytest.mark.usefixtures("cuda")
+@pytest.mark.parametrize(
+    ("readings", "joules"),
+    [
+        ((5_000, 17_500, 20_000, 21_000), 13.5),
+        ((5_000, 17_500, 20_000, 20_000), 12.5),  # the counter moves a few times a second
+        ((5_000, None, 20_000, 21_000), None),
+        ((5_000, 3, 20_000, 21_000), None),
+        ((5_000, 17_500, 20_000, 3), None),
+    ],
+)
+def test_energy_is_of_all_parts_of_a_training_or_unknown(
+    monkeypatch: pytest.MonkeyPatch, readings: tuple[int | None, ...], joules: float | None
+) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", Card(list(readings)))
+    meter = Meter("cuda")
+    for _ in range(2):
+        with meter.phase("train"):
+            pass
+    assert meter.energy_j == joules
+
+
+@pytest.mark.usefixtures("cuda")
 def test_energy_is_of_training_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert metered(monkeypatch, 1_000, 9_000, phase="encode").energy_j is None
 
