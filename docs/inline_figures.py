@@ -57,7 +57,7 @@ def _write(part: re.Match[str]) -> str:
 
 
 def _figure(
-    boards: Sequence[str], names: Sequence[str], columns: Sequence[str], *digits: str
+    boards: Sequence[str], names: Sequence[str], columns: Sequence[str], *digits: Sequence[str]
 ) -> str:
     """A column of a row, by default with three decimals."""
     (name,), (column,) = names, columns
@@ -109,7 +109,7 @@ def _count(boards: Sequence[str]) -> str:
 
 
 def _models(
-    boards: Sequence[str], names: Sequence[str], columns: Sequence[str], *digits: str
+    boards: Sequence[str], names: Sequence[str], columns: Sequence[str], *digits: Sequence[str]
 ) -> str:
     """The least and the most of a column over the single models of one or several rows.
 
@@ -138,7 +138,7 @@ def _make_models(points: Iterable[PointRow]) -> Iterator[Mapping[str, float | No
 
 
 def _point(
-    boards: Sequence[str], names: Sequence[str], columns: Sequence[str], *digits: str
+    boards: Sequence[str], names: Sequence[str], columns: Sequence[str], *digits: Sequence[str]
 ) -> str:
     """A column of one point of a row: mean over the splits, or of the split that is named third."""
     (name, label, *split), (column,) = names, columns

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from board_rows import LEADERBOARDS, read_rows, show_area
+from board_rows import FOLDER, LEADERBOARDS, read_rows, show_area
 from fairbench.leaderboard.ranking import LeaderboardEntry, difference
 from fairbench.report.format import format_count, format_interval
 from fairbench.stats.intervals import Estimate
@@ -43,7 +43,7 @@ def format_rival(rivals: Sequence[str], names: Sequence[str]) -> str:
 def find_tables(rival: str, names: Sequence[str]) -> dict[str, Table]:
     """Return what boards have the tuned rival and all methods, by dataset."""
     found = {}
-    for path in sorted((LEADERBOARDS / "fairbench_boards").glob("*.board")):
+    for path in sorted((LEADERBOARDS / FOLDER).glob("*.board")):
         rows = read_rows(path.stem)
         tuned = [rows[name] for label in LABELS if (name := f"{rival} ({label})") in rows]
         if tuned and rows.keys() >= set(names):

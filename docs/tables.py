@@ -58,7 +58,8 @@ from verdict import format_verdict
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
-    *(ROOT / "README.md", ROOT / "leaderboards" / "README.md"),
+    ROOT / "README.md",
+    ROOT / "leaderboards" / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
 ]
 

@@ -62,13 +62,13 @@ def write(mark: str, old: str = "old") -> str:
 
 def test_a_figure_of_a_row_has_three_decimals_or_as_many_as_are_asked(publish: Publish) -> None:
     publish(
-        LeaderboardEntry(a_row("sofair", 0.2554, distortion_min=8.049, train_seconds=1234.5)),
+        LeaderboardEntry(a_row("sofair", 0.2554, distortion_min=8.049, train_seconds=1234.4)),
         LeaderboardEntry(a_row("sofair", 0.3, params="a=1", label="tuned", aufdc_official=0.26)),
     )
     assert write("figure: d-1: sofair: aufdc") == ".255"
     assert write("figure: d-1: sofair: aufdc: 2") == ".26"
     assert write("figure: d-1: sofair: distortion_min: 1") == "8.0"
-    assert write("figure: d-1: sofair: train_seconds: 0") in ("1,234", "1,235")
+    assert write("figure: d-1: sofair: train_seconds: 0") == "1,234"
     assert write("figure: d-1: sofair (tuned): aufdc_official") == ".260"
     assert write("figure: d-1: sofair: points: 0") == "1"
 
