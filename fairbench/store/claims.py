@@ -37,8 +37,9 @@ job: the same figures twice. A sign that lies further ahead is none: a clock was
 _SLACK = 5.0
 """Seconds by which the age of a process and that of its last sign may be wrong."""
 FORGOTTEN = 86_400.0
-"""Seconds without one after which a claim is deleted that nobody wants either: a day. Its run is
-dead, and no laptop that sleeps; but for one of this machine that is seen to be there, stopped."""
+"""Seconds without one after which a claim is deleted that nobody wants either: a day. By then its
+run is dead, and no laptop that sleeps. A run of this machine whose process is still there, stopped,
+keeps its claims."""
 
 _metadata = sa.MetaData()
 

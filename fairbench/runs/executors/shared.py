@@ -74,8 +74,8 @@ class SharedExecutor(Executor):
                     self._running -= 1
                     self._release(event.job)
                 # A job that reports several times a second leaves no idle moment.
-                is_news = not isinstance(event, Progressed | Printed)
-                if not isinstance(event, Started) and (is_news or self._may_look):
+                reports = isinstance(event, Progressed | Printed)
+                if not isinstance(event, Started) and (self._may_look or not reports):
                     yield from self._start()
 
     def stop(self) -> None:
