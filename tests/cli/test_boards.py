@@ -352,6 +352,17 @@ def test_a_board_does_not_replace_one_of_another_dataset(
     assert other.read_bytes() == before
 
 
+def test_the_command_that_ranks_in_an_exported_board_names_the_results_folder(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    small_board(tmp_path)
+    words = ("board", "export", "adults-gender", "--version", "5", "--budget", "quick")
+    made = fairbench_here(*words, "--results", "store", "--output", "my own.board")
+    assert made.returncode == 0, made.stderr
+    told = " ".join(made.stdout.split())
+    assert "--against 'my own.board' --results store" in told
+
+
 def test_without_own_results_a_board_is_drawn_and_other_commands_say_how_to_read_it(
     fairbench_here: Call, tmp_path: Path
 ) -> None:
