@@ -127,7 +127,7 @@ def warn_of_clock(store: Store) -> None:
             f"Warning: an earlier run is recorded as started {started}, later than "
             "now: this clock or that one is wrong. Leaderboards show the code and data that were "
             "used last, so until then they may leave out what is trained now. Set the clock "
-            "right, or use another folder: --results DIR.",
+            "right, or use other results: --results DIR, or --store URL.",
             markup=False,
         )
 

@@ -23,7 +23,9 @@ class Cost(Metric):
         "train_seconds_4": "training time for 4 points, seconds: one model if single-shot, else 4",
         "train_seconds_8": "training time for 8 points, seconds",
         "train_seconds_16": "training time for 16 points, seconds",
-        "encode_seconds": "time to encode the audit roles at all points, seconds",
+        "encode_seconds": (
+            "time to read the points of a curve and to encode the audit roles at all of them, seconds"
+        ),
         "audit_seconds": "time to audit and measure all points, seconds",
         "trainable_parameters": "trainable parameters of one model",
         "flops": "floating-point operations of training one model",
