@@ -24,7 +24,7 @@ class Cost(Metric):
         "train_seconds_8": "training time for 8 points, seconds",
         "train_seconds_16": "training time for 16 points, seconds",
         "encode_seconds": (
-            "time to read the points of a curve and to encode the audit roles at all of them, seconds"
+            "time to read the points of a curve, and to encode the audit roles at all, seconds"
         ),
         "audit_seconds": "time to audit and measure all points, seconds",
         "trainable_parameters": "trainable parameters of one model",
