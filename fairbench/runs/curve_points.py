@@ -86,7 +86,7 @@ def points_to_read(
     aware: bool = False,
     stochastic: bool = False,
 ) -> tuple[Point, ...]:
-    """Choose the points of a single-shot curve on the validation set.
+    """Choose the points of a curve that lists none, on the validation set.
 
     Distortion is measured by the curve's own decoder; without one the points are spread evenly over
     the knob. Rows of the other roles are encoded among those of the validation set, so that an
@@ -97,7 +97,7 @@ def points_to_read(
     features, groups : mapping of Role to ndarray
         x and s of the audit roles.
     count : int, optional
-        How many; default: the curve's own list, else 16.
+        How many; default: 16.
     aware, stochastic : bool
         Whether the encoder is given s, and a generator.
 
@@ -107,8 +107,6 @@ def points_to_read(
         From the informative to the fair end, both included; fewer than ``count`` where neighbours
         coincide.
     """
-    if (listed := listed_points(curve, count)) is not None:
-        return listed
     most = count or DEFAULT_POINTS
     knob = curve.knob
     spread = np.geomspace if knob.logarithmic else np.linspace

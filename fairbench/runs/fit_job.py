@@ -269,14 +269,15 @@ class _FittedStack:
             with self.meter.phase("encode"):
                 check_curve(outcome, method.name)
                 points = listed_points(outcome, self.job.curve_points)
-            points = points or points_to_read(
-                outcome,
-                self.rows.x,
-                {role: data.roles[role].s for role in AUDIT_ROLES},
-                self.job.curve_points,
-                aware=method.track is Track.AWARE,
-                stochastic=method.coding is Coding.STOCHASTIC,
-            )
+            if points is None:
+                points = points_to_read(
+                    outcome,
+                    self.rows.x,
+                    {role: data.roles[role].s for role in AUDIT_ROLES},
+                    self.job.curve_points,
+                    aware=method.track is Track.AWARE,
+                    stochastic=method.coding is Coding.STOCHASTIC,
+                )
             for name, value in (pair for point in points for pair in point.values):
                 finite_number(value, f"the knob {name!r} of a point of the curve")
             labels = [point.label for point in points]

@@ -126,17 +126,21 @@ class IsolatedEncodingTask:
         return [self._draw(representation, one) for one in generators]
 
     def _decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
-        z, together = np.hstack(drawn), np.concatenate(self.parts)
-        decoded = self._decoder().decode(
+        decoder, z = self._decoder(), np.hstack(drawn)
+        together = np.concatenate(self.parts)
+        decoded = decoder.decode(
             drawn, self.groups, together.__getitem__, self._numbers(), self.sample
         )
         if decoded is None:
             return EncodedRows(z, None, None)
         reconstructions = np.hstack([one.reconstructions for one in decoded])
-        return EncodedRows(z, reconstructions, self._errors(drawn))
+        return EncodedRows(z, reconstructions, self._errors_of(decoder, drawn))
 
     def _errors(self, drawn: Sequence[np.ndarray]) -> np.ndarray | None:
-        decoder, together = self._decoder(), np.concatenate(self.parts)
+        return self._errors_of(self._decoder(), drawn)
+
+    def _errors_of(self, decoder: GroupDecoder, drawn: Sequence[np.ndarray]) -> np.ndarray | None:
+        together = np.concatenate(self.parts)
         known = []
         for z in drawn:
             errors = decoder.squared_errors_by_group(z, together.__getitem__, self._numbers())
