@@ -15,12 +15,12 @@ from fairbench.cli.console import out
 from fairbench.cli.differences import show_differences
 from fairbench.leaderboard.board_file import read_board
 from fairbench.leaderboard.build import Tables, build_tables
-from fairbench.leaderboard.ranking import LeaderboardEntry, test_over_train
+from fairbench.leaderboard.ranking import LeaderboardEntry, difference, test_over_train
 from fairbench.metrics.limits import LIMIT_NOTE, PARTLY
 from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.registry import load_registry
 from fairbench.report.format import format_interval, format_share
-from fairbench.stats.intervals import LEVEL
+from fairbench.stats.intervals import LEVEL, Estimate
 from fairbench.stats.ranks import rank_over_splits
 from markdown_parts import list_names, make_paragraph, make_table
 
@@ -208,6 +208,17 @@ def pick_rows(table: Tables, board: str) -> Mapping[str, LeaderboardEntry]:
     """
     ranked = [entry for entry in table.entries if entry.row.replicated]
     return name_rows(ranked or [entry for entry in table.entries if entry.row.complete], board)
+
+
+def estimate_gap(a: LeaderboardEntry, b: LeaderboardEntry, column: str, *, names: str) -> Estimate:
+    """Estimate by how much a column of a exceeds that of b, paired over splits or test rows.
+
+    ValueError, which calls the two rows ``names``, where there is nothing to pair them over.
+    """
+    found = difference(a, b, column)
+    if found is None:
+        raise ValueError(f"{names} cannot be paired: make them again.")
+    return found
 
 
 def name_rows(entries: Iterable[LeaderboardEntry], board: str) -> dict[str, LeaderboardEntry]:

@@ -7,19 +7,19 @@ has by this name writes what stands between. Rows are named as in tables, ``METH
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from board_rows import FOLDER, get_figure, pick_rows, read_table
+from board_rows import FOLDER, estimate_gap, get_figure, pick_rows, read_table
 from fairbench.api.metric import CurveEvaluation
 from fairbench.leaderboard.measured import mean_of
-from fairbench.leaderboard.ranking import LeaderboardEntry, difference
+from fairbench.leaderboard.ranking import LeaderboardEntry
 from fairbench.metrics.aufdc import Aufdc
 from fairbench.metrics.rows import PointRow
 from fairbench.report.format import format_interval, format_share
+from fairbench.store.returned_values import is_finite_number
 from fairbench.store.status import Status
 from markdown_parts import split_lists
 from rank_ranges import show_ranks
@@ -77,9 +77,7 @@ def _gap(boards: Sequence[str], names: Sequence[str], columns: Sequence[str]) ->
     board = _read(boards)
     for name in names:
         board.figure(name, column)  # which says what is wrong
-    found = difference(board.row(a), board.row(b), column)
-    if found is None:
-        raise ValueError(f"{a} and {b} of {board.name} cannot be paired: make them again.")
+    found = estimate_gap(board.row(a), board.row(b), column, names=f"{a} and {b} of {board.name}")
     return format_interval(found.value, *found.interval())
 
 
@@ -245,7 +243,7 @@ def _unknown(what: str, name: str, known: Iterable[str]) -> str:
 
 
 def _number(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+    if not is_finite_number(value):
         raise ValueError(f"There is no {what}: it is {value!r}.")
     return float(value)
 

@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import published_figures
-from board_rows import TASK, get_figure, name_row, order_figure, read_table, show_area, show_figure
-from fairbench.leaderboard.ranking import LeaderboardEntry, difference
+from board_rows import (
+    TASK,
+    estimate_gap,
+    get_figure,
+    name_row,
+    order_figure,
+    read_table,
+    show_area,
+    show_figure,
+)
+from fairbench.leaderboard.ranking import LeaderboardEntry
 from fairbench.metrics.rows import DEFAULT
 from fairbench.report.format import format_interval
 from fairbench.stats.intervals import Estimate
@@ -55,10 +64,7 @@ def compare_part(part: LeaderboardEntry, whole: Mapping[str, LeaderboardEntry]) 
                 f"{published_figures.BOARD} has {there}: they cannot be compared. Make the older "
                 "rows again with: python leaderboards/make.py"
             )
-    gap = difference(part, other, "aufdc")
-    if gap is None:
-        raise ValueError(f"{name} has no replicates to be paired with those of {row.method}.")
-    return gap
+    return estimate_gap(part, other, "aufdc", names=f"{name} and {row.method}")
 
 
 def _rows() -> Iterator[tuple[str, ...]]:

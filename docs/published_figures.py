@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from board_rows import name_rows, read_table
+from board_rows import estimate_gap, name_rows, read_table
 from fairbench.api import Track
 from fairbench.data.splits import OFFICIAL
 from fairbench.leaderboard.build import Tables
-from fairbench.leaderboard.ranking import LeaderboardEntry, difference, test_over_train
+from fairbench.leaderboard.ranking import LeaderboardEntry, test_over_train
 from fairbench.metrics.hull import strict_curve
 from fairbench.metrics.operating import d_at
 from fairbench.metrics.rows import DEFAULT, PointRow
@@ -106,9 +106,7 @@ class Published:
 
     def gap(self, a: str, b: str, column: str) -> Estimate:
         """Estimate the difference of a and b over the splits, paired."""
-        gap = difference(self.rows[a], self.rows[b], column)
-        assert gap is not None
-        return gap
+        return estimate_gap(self.rows[a], self.rows[b], column, names=f"{a} and {b} of {BOARD}")
 
     def least_share(self, method: str, column: str = "mutual_information_min") -> Estimate:
         """Estimate the least I(Z;S) of any point, as a share of the mean I(X;S)."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from board_rows import FOLDER, LEADERBOARDS, read_rows, show_area
-from fairbench.leaderboard.ranking import LeaderboardEntry, difference
+from board_rows import FOLDER, LEADERBOARDS, estimate_gap, read_rows, show_area
+from fairbench.leaderboard.ranking import LeaderboardEntry
 from fairbench.report.format import format_count, format_interval
 from fairbench.stats.intervals import Estimate
 from markdown_parts import list_names, make_paragraph, make_table
@@ -24,10 +24,7 @@ class Table:
 
     def gap(self, name: str) -> Estimate:
         """Estimate how much more area a method has than the rival, paired over splits."""
-        found = difference(self.rows[name], self.rival, "aufdc")
-        if found is None:
-            raise ValueError(f"{name} and the tuned row cannot be paired: make them again.")
-        return found
+        return estimate_gap(self.rows[name], self.rival, "aufdc", names=f"{name} and the tuned row")
 
 
 def format_rival(rivals: Sequence[str], names: Sequence[str]) -> str:
