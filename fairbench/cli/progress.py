@@ -257,7 +257,7 @@ def memory() -> str:
     """Memory of this process and all its children, but for what guardians of jobs share."""
     import psutil
 
-    from fairbench.runs.executors.session import GUARDIAN
+    from fairbench.runs.session import GUARDIAN
 
     here = psutil.Process()
     total = 0

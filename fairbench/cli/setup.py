@@ -12,7 +12,9 @@ from fairbench.api import Role
 from fairbench.api.dataset import Dataset
 from fairbench.cli.console import err, show_notes, warn_simulated
 from fairbench.config import Rerun, RunConfig
+from fairbench.data.card_dataset import CardDataset
 from fairbench.data.checks import note_few_rows
+from fairbench.data.files import data_root, paths_of_files
 from fairbench.data.loading import load_dataset, load_folds
 from fairbench.data.prepared import Prepared
 from fairbench.data.shift import shifted
@@ -64,6 +66,13 @@ def try_datasets(
     if not loaded:
         raise next(iter(failed.values()))
     return loaded, failed
+
+
+def paths_of_data(config: RunConfig, registry: Registry) -> tuple[Path, ...]:
+    """Return where all data may be that a run or a plugin could load: files, and their folders."""
+    cards = [one.card.file for one in _datasets(config, registry) if issubclass(one, CardDataset)]
+    root = data_root(config.data_root)
+    return (*cards, *paths_of_files(registry.datasets.classes.values(), root))
 
 
 def interrupted(rerun: Rerun | None = None) -> int:

@@ -33,6 +33,7 @@ from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.isolated_encoding import EncodedAlone, encode_alone
+from fairbench.runs.isolation import Inherited, Isolation
 from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
 from fairbench.runs.verification import SubmittedRow, check_source
@@ -129,6 +130,7 @@ def verify_command(
                 "with --add-to.",
             )
     registry = load_plugins()
+    inherited = Inherited.now()  # before the data are in memory
     submission = read_submission(file)
     board = find_board(against, registry, submission.info.dataset)
     row = SubmittedRow(submission, board)
@@ -162,6 +164,7 @@ def verify_command(
                 }
             ),
             registry,
+            inherited,
         )
         found = Findings(
             wrong,
@@ -194,9 +197,16 @@ def _add(row: SubmittedRow, folder: Path) -> None:
 
 
 def _train_again(
-    row: SubmittedRow, drawn: Sequence[PointRecord], config: RunConfig, registry: Registry
+    row: SubmittedRow,
+    drawn: Sequence[PointRecord],
+    config: RunConfig,
+    registry: Registry,
+    inherited: Inherited,
 ) -> TrainedAgain:
-    """Resume the run as if the drawn points had not been audited."""
+    """Resume the run as if the drawn points had not been audited.
+
+    ``inherited``: what processes inherit that train or encode apart from the data.
+    """
     datasets = setup.load_datasets(config, registry)
     if (name := datasets[0].info.name) != row.info.dataset:
         raise ConfigError(
@@ -218,7 +228,13 @@ def _train_again(
     store.merge([record for record in row.records if record.key not in keys])
     plan = replace(plan, units=of_row)
     device = resolve_device(config.device)
-    run = TrainingRun(config, registry, plan, store, device, measure_again=False)
+    started = (dt.datetime.fromisoformat(run.started).timestamp() for run in store.runs())
+    isolation = Isolation(
+        since=began_at(config.results, started),
+        data=setup.paths_of_data(config, registry),
+        inherited=inherited,
+    )
+    run = TrainingRun(config, registry, plan, store, device, isolation=isolation)
     jobs = run.jobs()
     executor = make_executor(config)
     remaining = Remaining(executor.workers)
@@ -238,7 +254,7 @@ def _train_again(
         err.print(f"{status.value}: {title}: {error}", markup=False)
     units = store.find(UnitRecord, sorted({point.unit for point in drawn}))
     for key, unit in units.items():
-        if {p.label for p in unit.points} != {p.label for p in row.units[key].points}:
+        if unit.done and {p.label for p in unit.points} != {p.label for p in row.units[key].points}:
             raise ConfigError(
                 f"{unit.title} has {format_count(len(unit.points), 'point')} here, and "
                 f"{len(row.units[key].points)} in the submission.",
@@ -248,12 +264,8 @@ def _train_again(
     points = {k: point for k, point in store.find(PointRecord, list(keys)).items() if point.done}
     by_key = {unit.key: unit for unit in plan.units}
     err.print("Encoding the rows of these points again, from x alone.", markup=False)
-    started = (dt.datetime.fromisoformat(run.started).timestamp() for run in store.runs())
-    began = began_at(config.results, started)
     alone = [
-        encode_alone(
-            by_key[point.unit], units[point.unit], point.label, config.results, since=began
-        )
+        encode_alone(by_key[point.unit], units[point.unit], point.label, config.results, isolation)
         for point in points.values()
     ]
     return TrainedAgain(points, alone)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -88,6 +89,21 @@ def find_files(
     if not download or os.environ.get(OFFLINE_ENV) == "1":
         return None
     return _download(dataset)
+
+
+def paths_of_files(datasets: Iterable[type[Dataset]], root: Path | None) -> list[Path]:
+    """Return where the files of datasets are looked for: the files, and folders that are theirs.
+
+    ``root``: as in :func:`find_files`.
+    """
+    paths: list[Path] = []
+    for dataset in datasets:
+        names = [file.name for file in dataset.files]
+        names += [name for name in (dataset.folder, dataset.archive) if name]
+        paths += [
+            place / name for place in (root, cache_folder()) if place is not None for name in names
+        ]
+    return paths
 
 
 def name_files(dataset: type[Dataset]) -> str:

@@ -26,8 +26,16 @@ from fairbench.runs.curve_points import (
     points_to_read,
 )
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
+from fairbench.runs.isolated_training import IsolatedTrainingTask
+from fairbench.runs.isolation import Isolation
 from fairbench.runs.measures_on_test_rows import measure_test_rows
-from fairbench.runs.plugin_values import ContractError, Progress, ReportedCosts, finite_number
+from fairbench.runs.plugin_values import (
+    ContractError,
+    Progress,
+    ReportedCosts,
+    finite_number,
+    one_per_unit,
+)
 from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
 from fairbench.store.encoders import Encoder, pack_state, state_of
 from fairbench.store.status import Status, status_of
@@ -64,6 +72,10 @@ class UnitResult:
     not_stored: str | None = None
 
 
+_Trained = tuple[Sequence[Fitted], Sequence[tuple[bytes | None, str | None]]]
+"""One per unit: what was fitted, and its encoder's file, or why there is none."""
+
+
 @dataclass(frozen=True)
 class FitJob:
     """Fit one stack of units of a method on a dataset and encode the audit roles.
@@ -72,7 +84,8 @@ class FitJob:
     its points will; ``gpus`` the share of a GPU it needs. ``audits`` are the keys of points that
     wait for it, where they are known. ``detailed`` are the keys of units whose audits measure more
     at some points, see :class:`fairbench.runs.plan.PlannedUnit`. ``rows`` is how many rows of each
-    audit role are encoded at most; None: all.
+    audit role are encoded at most; None: all. ``isolation``: of a verification, where methods train
+    in a process that has the training rows alone.
     """
 
     id: str
@@ -94,6 +107,7 @@ class FitJob:
     rows: int | None = None
     checkpoint: Path | None = None
     checkpoint_every: float = 300.0
+    isolation: Isolation | None = None
 
     @property
     def claimed(self) -> tuple[str, ...]:
@@ -137,9 +151,17 @@ class FitJob:
 
     def _fit(self, progress: Progress) -> _FittedStack:
         meter = Meter(self.device)
-        method = self.method(self.params)
-        train = self.data.roles[Role.ENCODER_TRAIN]
         reported = ReportedCosts()
+        alone = self._train_alone(meter, reported)
+        fitted, encoders = alone or self._train(meter, reported, progress)
+        rows = RowsToEncode.of(self.data)
+        target = self.data.target
+        elsewhere = None if target is None else RowsToEncode.of(target, target=True)
+        method = self.method(self.params)
+        return _FittedStack(self, method, fitted, encoders, rows, elsewhere, meter, reported)
+
+    def _train(self, meter: Meter, reported: ReportedCosts, progress: Progress) -> _Trained:
+        method = self.method(self.params)
         context = FitContext(
             iterations=self.iterations,
             device=self.device,
@@ -147,33 +169,65 @@ class FitJob:
                 0.95 * finite_number(fraction, "the fraction given to progress()"), note
             ),
             report=reported.report,
-            deadline=None if self.timeout is None else time.monotonic() + self.timeout,
+            deadline=self._deadline,
             checkpoint=self.checkpoint,
             checkpoint_every=self.checkpoint_every,
         )
         with meter.phase("train"):
-            fitted = method.fit(TrainingRows(train.x, train.s, self.data.info), self.units, context)
-        if not isinstance(fitted, Sequence):
-            raise ContractError(
-                f"{method.name}.fit returned a {type(fitted).__name__}: return a list, with one "
-                "entry per unit."
-            )
-        if len(fitted) != len(self.units):
-            raise ContractError(
-                f"{method.name}.fit returned {len(fitted)} results for {len(self.units)} units."
-            )
+            fitted = method.fit(self._training_rows, self.units, context)
+        fitted = one_per_unit(fitted, self.units, method)
         # Before any row of an audit is encoded: what an encoder keeps of such rows is not stored,
         # and verification, which restores it, finds that it needs them.
-        encoders = [
-            _packed(Encoder(method, unit, self.data.info, outcome, self.data.preprocessing), meter)
+        files = [
+            _packed(self._encoder(method, unit, outcome), meter)
             if isinstance(outcome, Representation | Curve)
             else (None, None)
             for unit, outcome in zip(self.units, fitted, strict=True)
         ]
-        rows = RowsToEncode.of(self.data)
-        target = self.data.target
-        elsewhere = None if target is None else RowsToEncode.of(target, target=True)
-        return _FittedStack(self, method, fitted, encoders, rows, elsewhere, meter, reported)
+        return fitted, files
+
+    def _train_alone(self, meter: Meter, reported: ReportedCosts) -> _Trained | None:
+        """Train in a process of its own, if that is asked for; None where it is not possible."""
+        if self.isolation is None:
+            return None
+        task = IsolatedTrainingTask(
+            self.method,
+            self.params,
+            self._training_rows,
+            self.units,
+            self.iterations,
+            self.device,
+            self._deadline,
+        )
+        with meter.phase("train"):
+            trained = task.train(self.isolation)
+        if trained is None:
+            return None
+        reported.update(trained.costs)
+        method, info = self.method(self.params), self.data.info
+        fitted: list[Fitted] = []
+        files: list[tuple[bytes | None, str | None]] = []
+        for unit, state in zip(self.units, trained.states, strict=True):
+            if isinstance(state, Diverged):
+                fitted.append(state)
+                files.append((None, None))
+                continue
+            restored = method.restore(state, unit, info)
+            fitted.append(restored)
+            files.append((pack_state(self._encoder(method, unit, restored), state), None))
+        return fitted, files
+
+    @property
+    def _training_rows(self) -> TrainingRows:
+        train = self.data.roles[Role.ENCODER_TRAIN]
+        return TrainingRows(train.x, train.s, self.data.info)
+
+    @property
+    def _deadline(self) -> float | None:
+        return None if self.timeout is None else time.monotonic() + self.timeout
+
+    def _encoder(self, method: Method, unit: Unit, fitted: Representation | Curve) -> Encoder:
+        return Encoder(method, unit, self.data.info, fitted, self.data.preprocessing)
 
 
 @dataclass(frozen=True)

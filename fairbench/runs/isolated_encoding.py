@@ -9,13 +9,10 @@ of them, so some are replaced.
 
 from __future__ import annotations
 
-import importlib
-import pickle
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -28,21 +25,19 @@ from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import EncodingSeeds
 from fairbench.runs.encoded_rows import EncodedRows
 from fairbench.runs.encoding import RowsToEncode, checked_codes
+from fairbench.runs.isolation import Isolation
 from fairbench.runs.noisy_codes import share_beyond, share_of_moved_means
-from fairbench.runs.opened_files import no_new_files
-from fairbench.runs.own_process import call_in_own_process
 from fairbench.runs.plan import PlannedUnit
 from fairbench.runs.point_arrays import Kind, PointArrays
 from fairbench.store import encoders, files
 from fairbench.store.records import UnitRecord
 from fairbench.store.text import describe
-from fairbench.training.threads import use_one_thread
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 MAX_DIFFERING = 0.01
 """Share of rows that may have other codes: a code that is rounded may jump on another device."""
-
-_LARGE = ("sklearn.ensemble", "pandas", "torch")
-"""Libraries that are loaded beforehand: from their sources alone it would take long."""
 
 _DRAWS = 16
 """Draws of a row whose means are compared."""
@@ -68,8 +63,7 @@ class IsolatedEncodingTask:
         Numbers of the rows that axes of wide reconstructions are fitted to.
     limits : ReconstructionRange
         Of the rows that were audited, whichever ``parts`` are.
-    since : float
-        When the verification began, seconds since 1970: files must not be newer.
+    isolation : Isolation
     """
 
     encoder: Path
@@ -80,22 +74,22 @@ class IsolatedEncodingTask:
     groups: Ints
     sample: Ints
     limits: ReconstructionRange
-    since: float
+    isolation: Isolation
 
     def encode(self) -> list[np.ndarray]:
         """Return the draws of the codes of the rows, in the order of the parts.
 
         From a process of its own, as in :meth:`decode`.
         """
-        return cast(list[np.ndarray], self._alone(IsolatedEncodingTask._encode))
+        return self._alone(IsolatedEncodingTask._encode, self)
 
     def decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
         """Decode what another process encoded: nothing can be remembered of the rows."""
-        return cast(EncodedRows, self._alone(IsolatedEncodingTask._decode, drawn))
+        return self._alone(IsolatedEncodingTask._decode, self, drawn)
 
     def decoding_errors(self, drawn: Sequence[np.ndarray]) -> np.ndarray | None:
         """Return squared errors ``(n, groups)`` of the same, mean over draws; None: no decoder."""
-        return cast("np.ndarray | None", self._alone(IsolatedEncodingTask._errors, drawn))
+        return self._alone(IsolatedEncodingTask._errors, self, drawn)
 
     def among_others(
         self, rng: np.random.Generator
@@ -111,12 +105,11 @@ class IsolatedEncodingTask:
         ]
         return replace(self, parts=parts), np.concatenate(stay)
 
-    def _alone(self, call: Callable[..., Any], *arguments: Any) -> Any:
-        # As bytes: the plugin's module is imported where it is seen what that opens.
-        content = pickle.dumps((call, (self, *arguments)))
-        loaded = [name for name in _LARGE if name in sys.modules]
-        limits = (self.since, self.method.name, self.encoder)
-        return call_in_own_process(_call_alone, content, *limits, loaded)
+    def _alone(
+        self, call: Callable[Given, Answer], *arguments: Given.args, **named: Given.kwargs
+    ) -> Answer:
+        rules = self.isolation.rules(but=self.encoder)
+        return self.isolation.call(self.method.name, rules, call, *arguments, **named)
 
     def _encode(self) -> list[np.ndarray]:
         representation = self._read().at(self.point)
@@ -177,20 +170,6 @@ class IsolatedEncodingTask:
         return np.concatenate(encoded)
 
 
-def _call_alone(
-    content: bytes, since: float, name: str, encoder: Path, loaded: Sequence[str]
-) -> Any:
-    """Call what is pickled, in a process that has opened no file of a plugin yet."""
-    for library in loaded:
-        importlib.import_module(library)
-    # Trees of scikit-learn ask it, and it asks a program, once: plugins may start none.
-    importlib.import_module("joblib").cpu_count(only_physical_cores=True)
-    use_one_thread()
-    with no_new_files(since, name, but=encoder):
-        call, arguments = pickle.loads(content)
-        return call(*arguments)
-
-
 @dataclass(frozen=True)
 class AuditedPoint:
     """The codes of a point as they were audited, and what is needed to make them again.
@@ -205,11 +184,14 @@ class AuditedPoint:
 
     @classmethod
     def read(
-        cls, planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, since: float
+        cls,
+        planned: PlannedUnit,
+        unit: UnitRecord,
+        label: str,
+        results: Path,
+        isolation: Isolation,
     ) -> AuditedPoint:
         """Read a point of a unit that was trained into the results folder of a verification.
-
-        ``since``: when that began, seconds since 1970.
 
         Raises StoreError where its codes are gone.
         """
@@ -234,7 +216,7 @@ class AuditedPoint:
             groups=np.sort(rows.s),
             sample=np.argsort(np.concatenate(parts))[seeds.sample(len(rows.s))],
             limits=ReconstructionRange.around(features),
-            since=since,
+            isolation=isolation,
         )
         z = _of_rows(point, Kind.Z, rows)
         assert z is not None
@@ -350,19 +332,16 @@ class EncodedAlone:
 
 
 def encode_alone(
-    planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, *, since: float
+    planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, isolation: Isolation
 ) -> EncodedAlone:
-    """Encode the rows of a point of a trained unit again, from x alone, and compare.
-
-    ``since``: when the verification began, seconds since 1970.
-    """
+    """Encode the rows of a point of a trained unit again, from x alone, and compare."""
     if planned.method.track is Track.AWARE:
         return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")
     if unit.encoder is None:
         why = unit.error or "it has no state(), from which it is restored"
         return EncodedAlone(unit, label, None, why)
     try:
-        audited = AuditedPoint.read(planned, unit, label, results, since)
+        audited = AuditedPoint.read(planned, unit, label, results, isolation)
         return EncodedAlone(unit, label, audited.share_of_changed_rows())
     # A plugin's restore or encode may raise anything.
     except Exception as error:

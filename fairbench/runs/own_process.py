@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, ParamSpec, TypeVar, cast
 
-from fairbench.runs.executors import session
+from fairbench.runs import session
 from fairbench.store.text import describe
 
 Given = ParamSpec("Given")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from fairbench.api import Unit
+from fairbench.api.method import Fitted, Method
 from fairbench.store.returned_values import is_finite_number, short_repr
 
 Progress = Callable[[float, str], None]
@@ -21,6 +23,20 @@ class ContractError(Exception):
 
     Raised inside a job, which then ends as FAILED: no user caused it.
     """
+
+
+def one_per_unit(fitted: Any, units: Sequence[Unit], method: Method) -> Sequence[Fitted]:
+    """Return what a method's fit returned; ContractError if that is not a list, one per unit."""
+    if not isinstance(fitted, Sequence):
+        raise ContractError(
+            f"{method.name}.fit returned a {type(fitted).__name__}: return a list, with one "
+            "entry per unit."
+        )
+    if len(fitted) != len(units):
+        raise ContractError(
+            f"{method.name}.fit returned {len(fitted)} results for {len(units)} units."
+        )
+    return fitted
 
 
 def finite_number(value: Any, what: str) -> float:

@@ -20,6 +20,7 @@ from fairbench.runs.driver import JobSource
 from fairbench.runs.estimate import fit_seconds
 from fairbench.runs.executors.base import Failed
 from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.isolation import Isolation
 from fairbench.runs.job import Job
 from fairbench.runs.plan import Plan, PlannedUnit, bytes_of_models, bytes_of_rows
 from fairbench.runs.unit_ledger import UnitLedger
@@ -52,8 +53,8 @@ class TrainingRun(JobSource):
     """One run of a plan against a store, on the device ``cpu`` or ``cuda``.
 
     Leaderboards leave the units of a ``trial`` of a search out until a run needs them too.
-    ``measure_again``: whether all points of a unit are measured anew where it is trained again and
-    gives other codes than before; a verification measures those that it has drawn.
+    ``isolation``: of a verification, which trains where there are the training rows alone, and of a
+    unit that gives other codes than before measures only the points that it has drawn.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class TrainingRun(JobSource):
         device: str,
         *,
         trial: bool = False,
-        measure_again: bool = True,
+        isolation: Isolation | None = None,
     ) -> None:
         self.config, self.plan, self.store, self.device = config, plan, store, device
         self.results = config.results
@@ -76,7 +77,7 @@ class TrainingRun(JobSource):
             store, point_metrics(registry), retry=config.rerun is Rerun.FAILED
         )
         self.units = UnitLedger(plan, store, self.audits, config, run=self.id, trial=trial)
-        self._is_trial, self._measure_again = trial, measure_again
+        self._is_trial, self._isolation = trial, isolation
         self._fits: dict[str, list[PlannedUnit]] = {}
         self._planned = self._plan_jobs()
 
@@ -173,6 +174,7 @@ class TrainingRun(JobSource):
             gpus=self._gpus(stack),
             checkpoint=checkpoint_files.path_of(self.config.results, keys, device),
             checkpoint_every=self._checkpoint_every(),
+            isolation=self._isolation,
         )
 
     def _checkpoint_every(self) -> float:
@@ -320,7 +322,7 @@ class TrainingRun(JobSource):
                 )
                 continue
             unit = self._finish_unit(planned, result)
-            if self._measure_again and self.units.is_another_model(unit):
+            if self._isolation is None and self.units.is_another_model(unit):
                 # Everything measured of the old model is of the past, and deleted with it.
                 retrained.append(unit.key)
                 self.audits.forget(self.units.target(planned))

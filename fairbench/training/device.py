@@ -9,6 +9,9 @@ from pathlib import Path
 from fairbench.config import Device
 from fairbench.errors import DeviceError
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""Environment variable: the GPUs that a process sees."""
+
 
 def resolve_device(requested: Device) -> str:
     """``cpu`` or ``cuda``; DeviceError where CUDA is requested and not available."""

@@ -19,10 +19,11 @@ from fairbench.api.method import Method, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
-from fairbench.runs import isolated_encoding
+from fairbench.runs import isolation
 from fairbench.runs.encoded_rows import EncodedRows
 from fairbench.runs.encoding import RowsToEncode
 from fairbench.runs.isolated_encoding import EncodedAlone, IsolatedEncodingTask, encode_alone
+from fairbench.runs.isolation import Inherited, Isolation
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.store import encoders, files
 from fairbench.store.records import ReadPoint, UnitRecord
@@ -376,7 +377,7 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
     """Train a method for ten steps, keep what a run keeps, and encode its last point alone."""
     config = RunConfig(methods=(method.name,), datasets=(data.info.name,), points=2)
     (*_, planned) = units_of(method, method.Params(), data, make_budget(10, data), config)
-    began = time.time()
+    apart = Isolation(time.time(), (), Inherited.now())
     result = fit_of(planned, data, rows=planned.budget.audit.rows)
     assert result.status is Status.DONE, result.traceback
     unit: UnitRecord = planned.record("run").replace(
@@ -385,7 +386,7 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
         artefact=files.save(results, result.arrays),
         encoder=encoders.save(results, result.encoder) if result.encoder else None,
     )
-    return encode_alone(planned, unit, unit.points[-1].label, results, since=began)
+    return encode_alone(planned, unit, unit.points[-1].label, results, apart)
 
 
 @pytest.fixture
@@ -393,10 +394,10 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tested is which rows are encoded together: no process needs seconds to start."""
 
     def call_here(_: Any, content: bytes, *others: Any) -> Any:
-        call, arguments = pickle.loads(content)
-        return call(*arguments)
+        call, arguments, named = pickle.loads(content)
+        return call(*arguments, **named)
 
-    monkeypatch.setattr(isolated_encoding, "call_in_own_process", call_here)
+    monkeypatch.setattr(isolation, "call_in_own_process", call_here)
 
 
 @pytest.mark.thorough

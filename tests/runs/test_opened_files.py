@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from multiprocessing import get_context, shared_memory
@@ -19,8 +21,8 @@ import joblib
 import pytest
 
 from fairbench.runs import opened_files
-from fairbench.runs.isolated_encoding import _call_alone
-from fairbench.runs.opened_files import no_new_files
+from fairbench.runs.isolation import _call_alone
+from fairbench.runs.opened_files import FileRules, no_new_files
 from fairbench.runs.own_process import call_in_own_process
 from fairbench.runs.plugin_values import ContractError
 
@@ -39,7 +41,7 @@ def encode():
 
 
 def guarded(way: str, folder: Path, since: float) -> None:
-    with no_new_files(since, "mine", but=folder / "encoder"):
+    with no_new_files(FileRules(since, but=folder / "encoder"), "mine"):
         open_in_some_way(way, folder)
 
 
@@ -133,6 +135,8 @@ WAYS: dict[str, Callable[[Path], None]] = {
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "mine.py").write_text(MODULE)
     (tmp_path / "older").write_text("source")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "old.csv").write_text("s")
     (tmp_path / "shared").write_text(f"fairbench-{os.getpid()}")
     time.sleep(0.05)
     return tmp_path
@@ -184,21 +188,79 @@ def test_so_is_what_a_module_reads_while_it_is_imported(
     import mine  # type: ignore[import-not-found]
 
     (folder / "elsewhere").rename(folder / LEAK)
-    content = pickle.dumps((mine.encode, ()))
+    content = pickle.dumps((mine.encode, (), {}))
     del sys.modules["mine"]
+    rules = FileRules(since, but=folder / "encoder")
     with pytest.raises(ContractError, match=f"reads .*{LEAK}, which was changed since the ver"):
-        call_in_own_process(_call_alone, content, since, "mine", folder / "encoder", [])
+        call_in_own_process(_call_alone, content, rules, "mine", [])
 
 
 @pytest.mark.thorough
 def test_libraries_may_ask_how_many_cores_there_are(folder: Path, since: float) -> None:
     """Trees of scikit-learn do, and a program answers."""
-    content = pickle.dumps((count_cores, ()))
-    assert call_in_own_process(_call_alone, content, since, "mine", folder / "encoder", []) > 0
+    content = pickle.dumps((count_cores, (), {}))
+    rules = FileRules(since, but=folder / "encoder")
+    assert call_in_own_process(_call_alone, content, rules, "mine", []) > 0
 
 
 def count_cores() -> int:
     return int(joblib.cpu_count(only_physical_cores=True))
+
+
+def trains(way: str, folder: Path, since: float) -> None:
+    with no_new_files(FileRules(since, (str(folder / "data"),), trains=True), "mine"):
+        if way in TRAINING:
+            TRAINING[way](folder)
+        else:
+            open_in_some_way(way, folder)
+
+
+def rename(folder: Path) -> None:
+    (folder / LEAK).replace(folder / "mine")
+    (folder / "mine").read_text()
+
+
+def add(folder: Path) -> None:
+    with (folder / LEAK).open("a+") as file:
+        file.seek(0)
+        file.read()
+
+
+def of_its_own(folder: Path) -> None:
+    new = Path(tempfile.mkdtemp(dir=folder))
+    (new / "one").write_text("loss")
+    (new / "one").replace(new / "two")
+    (new / "two").read_text()
+    shutil.rmtree(new)
+
+
+TRAINING: dict[str, Callable[[Path], None]] = {
+    "the data": lambda folder: (folder / "data" / "old.csv").read_text(),
+    "a leak, renamed": rename,
+    "a leak, to which it adds": add,
+    "files of its own": of_its_own,
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="as Linux names files")
+@pytest.mark.parametrize(
+    "way",
+    [
+        *("the data", "a leak, renamed", "a leak, to which it adds", "its name", "a folder"),
+        *("a program", "a process", "a socket", "shared memory"),
+    ],
+)
+def test_a_fit_finds_neither_the_data_nor_what_was_left(
+    way: str, folder: Path, since: float, shared: Any
+) -> None:
+    with pytest.raises(ContractError, match="All that fit needs is given to it"):
+        call_in_own_process(trains, way, folder, since)
+
+
+@pytest.mark.thorough
+def test_it_may_write_files_and_read_what_it_has_written(folder: Path, since: float) -> None:
+    call_in_own_process(trains, "files of its own", folder, since)
 
 
 @pytest.fixture

@@ -9,22 +9,27 @@ from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.plan import PlannedUnit
 
 
-def fit_of(planned: PlannedUnit, data: Prepared, **given: Any) -> UnitResult:
-    """Train a planned unit for ten steps, and encode; ``given``: other fields of the job."""
-    job = FitJob(
+def job_of(*planned: PlannedUnit, data: Prepared, **given: Any) -> FitJob:
+    """The job that trains planned units for ten steps; ``given``: other fields of it."""
+    first = planned[0]
+    return FitJob(
         id="job",
         title="job",
         estimate=1.0,
         point_estimate=1.0,
-        method=planned.method,
-        params=planned.params,
+        method=first.method,
+        params=first.params,
         data=data,
-        keys=(planned.key,),
-        units=(planned.unit,),
+        keys=tuple(one.key for one in planned),
+        units=tuple(one.unit for one in planned),
         iterations=10,
         device="cpu",
-        curve_points=planned.curve_points,
+        curve_points=first.curve_points,
         **given,
     )
-    (result,) = job.run(lambda share, note: None)
+
+
+def fit_of(planned: PlannedUnit, data: Prepared, **given: Any) -> UnitResult:
+    """Train a planned unit, and encode; ``given``: other fields of the job."""
+    (result,) = job_of(planned, data=data, **given).run(lambda share, note: None)
     return result

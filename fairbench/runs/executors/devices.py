@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 
 from fairbench.runs.job import Job
+from fairbench.training.device import VISIBLE
 
 _SLACK = 1e-9
 """Of sums of shares."""
@@ -52,10 +53,8 @@ def environment_of(number: int | None, inherited: Mapping[str, str] = os.environ
     """Variables with which a process sees GPU ``number`` of the inherited alone."""
     if number is None:
         return {}
-    visible = [
-        part for part in inherited.get("CUDA_VISIBLE_DEVICES", "").split(",") if part.strip()
-    ]
-    return {"CUDA_VISIBLE_DEVICES": visible[number] if visible else str(number)}
+    visible = [part for part in inherited.get(VISIBLE, "").split(",") if part.strip()]
+    return {VISIBLE: visible[number] if visible else str(number)}
 
 
 def count_devices() -> int:

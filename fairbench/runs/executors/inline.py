@@ -21,7 +21,8 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from fairbench.errors import ExecutorError
-from fairbench.runs.executors import session, worker
+from fairbench.runs import session
+from fairbench.runs.executors import worker
 from fairbench.runs.executors.base import (
     CANNOT_SEND,
     Event,
@@ -46,6 +47,7 @@ from fairbench.runs.job import Job
 from fairbench.store.status import Status
 from fairbench.store.text import describe, describe_fully
 from fairbench.training.compiler import header_is_compiled, start_compiling_header
+from fairbench.training.device import VISIBLE
 from fairbench.training.freed_memory import give_back_freed_memory
 from fairbench.training.threads import THREAD_VARIABLES
 
@@ -61,8 +63,6 @@ _LONGEST_END = 15.0
 _LONGEST_COMPILATION = 60.0
 """Seconds that the compilation of PyTorch's header may take; later jobs would do it."""
 
-_VISIBLE = "CUDA_VISIBLE_DEVICES"
-
 _SERVER_IS_GONE = 255
 """Exit code that multiprocessing reports where the fork server ended before it could tell one."""
 
@@ -74,7 +74,7 @@ _PAUSES = (0.0, 0.1, 0.5, 2.0)
 class _Child:
     job: Job
     process: Any
-    """Its guardian; see fairbench.runs.executors.session."""
+    """Its guardian; see fairbench.runs.session."""
     connection: Connection
     printed: Connection
     receiver: Receiver
@@ -199,7 +199,7 @@ class InlineExecutor(Executor):
         prints.close()
         device = self._gpus().take(share_of(job)) if share_of(job) > 0 else None
         # The server that children are forked from may be older than this process's environment.
-        seen = {k: os.environ[k] for k in (_VISIBLE,) if k in os.environ} | environment_of(device)
+        seen = {k: os.environ[k] for k in (VISIBLE,) if k in os.environ} | environment_of(device)
         with contextlib.suppress(OSError):  # the child died at once: _wait reports it
             ours.send(seen)
             ours.send_bytes(content)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from fairbench.runs.executors.base import Raised, Underway, run_guarded
 from fairbench.runs.executors.channel import Sender
-from fairbench.runs.executors.session import start_guarded
+from fairbench.runs.session import start_guarded
 from fairbench.store.status import Status
 from fairbench.store.text import clean_line, describe
 
