@@ -207,6 +207,14 @@ def _train_again(
 
     ``inherited``: what processes inherit that train or encode apart from the data.
     """
+    # All of this before the data are in memory, when the plugin is first asked something.
+    store = Store.in_folder(config.results)
+    started = (dt.datetime.fromisoformat(run.started).timestamp() for run in store.runs())
+    isolation = Isolation(
+        since=began_at(config.results, started),
+        data=setup.paths_of_data(config, registry),
+        inherited=inherited,
+    )
     datasets = setup.load_datasets(config, registry)
     if (name := datasets[0].info.name) != row.info.dataset:
         raise ConfigError(
@@ -224,16 +232,9 @@ def _train_again(
         )
     row.check_described({unit.key: unit.record("") for unit in of_row})
     keys = {point.key for point in drawn}
-    store = Store.in_folder(config.results)
     store.merge([record for record in row.records if record.key not in keys])
     plan = replace(plan, units=of_row)
     device = resolve_device(config.device)
-    started = (dt.datetime.fromisoformat(run.started).timestamp() for run in store.runs())
-    isolation = Isolation(
-        since=began_at(config.results, started),
-        data=setup.paths_of_data(config, registry),
-        inherited=inherited,
-    )
     run = TrainingRun(config, registry, plan, store, device, isolation=isolation)
     jobs = run.jobs()
     executor = make_executor(config)

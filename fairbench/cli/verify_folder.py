@@ -43,10 +43,10 @@ def folder_of(sha256: str) -> Path:
 def began_at(folder: Path, runs: Iterable[float]) -> float:
     """Return when a verification began, seconds since 1970; ``runs``: when its runs began.
 
-    Its points are drawn before a run is planned. Plugins are asked while that is done, when the
-    data are in memory already.
+    Its points are drawn before the data are in memory. Ask then: plugins could change the file
+    later.
     """
-    return min((folder / _DRAW).stat().st_mtime, *runs)
+    return min([(folder / _DRAW).stat().st_mtime, *runs])
 
 
 @contextmanager

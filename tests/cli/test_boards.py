@@ -207,6 +207,17 @@ def test_an_encoder_that_takes_s_from_memory_is_not_verified(fairbench: Call, bo
 
 
 @pytest.mark.slow
+def test_a_fit_that_takes_rows_from_memory_is_not_verified(fairbench: Call, board: Path) -> None:
+    words = ("--method", "fits-everybody", "--dataset", "toy-drawn", "--against", BOARD)
+    assert fairbench(*RUN, "--methods", "fits-everybody", "--against", BOARD).returncode == 0
+    assert fairbench("submit", *words).returncode == 0
+    verified = fairbench("verify", FILE.replace("noisy", "fits-everybody"), "--against", BOARD)
+    assert verified.returncode == 1, verified.stderr
+    assert "DIFFERS" in verified.stdout
+    assert "it uses more than x" not in verified.stderr, "its encoder keeps what it needs"
+
+
+@pytest.mark.slow
 def test_the_workflow_comments_on_every_figure(submission: Path) -> None:
     checked = verify_as_the_workflow_does(submission.parent)
     assert checked.returncode == 0, checked.stderr
