@@ -283,6 +283,7 @@ def _show(found: Findings) -> None:
     def number(value: float | None) -> str:
         return "none" if value is None else format_figure(value, decimals=4)
 
+    measured = {one.point.key for one in found.compared if one.again is not None}
     show_columns(
         ("split", "point", "", "submitted", "measured now", "allowed", ""),
         [
@@ -297,7 +298,7 @@ def _show(found: Findings) -> None:
             )
             for one in found.compared
             if (one.submitted is not None or one.again is not None)
-            and (one.figure in _MAIN or not one.agrees)
+            and (one.figure in _MAIN or (not one.agrees and one.point.key in measured))
         ],
     )
     for mean in found.advantages:

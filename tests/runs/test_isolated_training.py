@@ -161,16 +161,8 @@ def differ(one: UnitResult, other: UnitResult) -> bool:
     )
 
 
-@pytest.mark.parametrize(
-    "method",
-    [
-        "pca",
-        *(
-            pytest.param(name, marks=pytest.mark.thorough)
-            for name in ("sofair", "msfair", "merged-cells")
-        ),
-    ],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("method", ["pca", "sofair", "msfair", "merged-cells"])
 def test_honest_methods_give_the_codes_and_encoders_that_they_give_in_a_run(
     method: str, prepared: Prepared, isolation: Isolation
 ) -> None:
@@ -182,15 +174,16 @@ def test_honest_methods_give_the_codes_and_encoders_that_they_give_in_a_run(
     assert alone.points == here.points
 
 
+@pytest.mark.parametrize(
+    "method", [FromMemory, pytest.param(FromTheEnvironment, marks=pytest.mark.thorough)]
+)
 def test_what_lies_in_memory_or_the_environment_is_not_there(
-    prepared: Prepared, isolation: Isolation, monkeypatch: pytest.MonkeyPatch
+    method: type[Method], prepared: Prepared, isolation: Isolation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(LEFT, "who is in group 1")
     os.putenv(LEFT + "_UNSEEN", "who is in group 2")
-    for method in (FromMemory, FromTheEnvironment):
-        (here,) = trained(method, prepared, None)
-        (alone,) = trained(method, prepared, isolation)
-        assert differ(here, alone)
+    (here,), (alone,) = (trained(method, prepared, one) for one in (None, isolation))
+    assert differ(here, alone)
     assert os.environ[LEFT] == "who is in group 1"
 
 
