@@ -6,6 +6,7 @@ import datetime as dt
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from fairbench.api import Role
@@ -18,7 +19,7 @@ from fairbench.data.files import data_root, paths_of_files
 from fairbench.data.loading import load_dataset, load_folds
 from fairbench.data.prepared import Prepared
 from fairbench.data.shift import shifted
-from fairbench.errors import ConfigError, FairbenchError
+from fairbench.errors import ConfigError, DataError, FairbenchError
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.report.format import format_count
@@ -68,11 +69,15 @@ def try_datasets(
     return loaded, failed
 
 
-def paths_of_data(config: RunConfig, registry: Registry) -> tuple[Path, ...]:
+def paths_of_data(config: RunConfig, registry: Registry) -> list[Path]:
     """Return where all data may be that a run or a plugin could load: files, and their folders."""
-    cards = [one.card.file for one in _datasets(config, registry) if issubclass(one, CardDataset)]
-    root = data_root(config.data_root)
-    return (*cards, *paths_of_files(registry.datasets.classes.values(), root))
+    paths = [one.card.file for one in _datasets(config, registry) if issubclass(one, CardDataset)]
+    roots = [data_root(config.data_root)]
+    with suppress(DataError):  # --data-root was given in its place
+        roots.append(data_root(None))
+    for root in roots:
+        paths += paths_of_files(registry.datasets.classes.values(), root)
+    return paths
 
 
 def interrupted(rerun: Rerun | None = None) -> int:

@@ -29,11 +29,13 @@ from fairbench.leaderboard.select import select
 from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_figure
 from fairbench.runs.cost import versions
+from fairbench.runs.data_files import DataFiles
 from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.isolated_encoding import EncodedAlone, encode_alone
-from fairbench.runs.isolation import Inherited, Isolation
+from fairbench.runs.isolation import Isolation
+from fairbench.runs.own_process import Inherited
 from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
 from fairbench.runs.verification import SubmittedRow, check_source
@@ -212,8 +214,9 @@ def _train_again(
     started = (dt.datetime.fromisoformat(run.started).timestamp() for run in store.runs())
     isolation = Isolation(
         since=began_at(config.results, started),
-        data=setup.paths_of_data(config, registry),
+        data=DataFiles.among(setup.paths_of_data(config, registry)),
         inherited=inherited,
+        params=next(iter(row.units.values())).params,
     )
     datasets = setup.load_datasets(config, registry)
     if (name := datasets[0].info.name) != row.info.dataset:

@@ -101,7 +101,10 @@ def paths_of_files(datasets: Iterable[type[Dataset]], root: Path | None) -> list
         names = [file.name for file in dataset.files]
         names += [name for name in (dataset.folder, dataset.archive) if name]
         paths += [
-            place / name for place in (root, cache_folder()) if place is not None for name in names
+            place / name
+            for place in (root, cache_folder(), dataset.home)
+            if place is not None
+            for name in names
         ]
     return paths
 

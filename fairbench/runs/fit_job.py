@@ -152,16 +152,21 @@ class FitJob:
     def _fit(self, progress: Progress) -> _FittedStack:
         meter = Meter(self.device)
         reported = ReportedCosts()
-        alone = self._train_alone(meter, reported)
-        fitted, encoders = alone or self._train(meter, reported, progress)
+        method = self.method(self.params)
+        trained = None
+        if self.isolation is not None:
+            progress(0.0, "training in a process of its own")
+            trained = self._train_alone(method, self.isolation, meter, reported)
+        if trained is None:
+            trained = self._train(method, meter, reported, progress)
         rows = RowsToEncode.of(self.data)
         target = self.data.target
         elsewhere = None if target is None else RowsToEncode.of(target, target=True)
-        method = self.method(self.params)
-        return _FittedStack(self, method, fitted, encoders, rows, elsewhere, meter, reported)
+        return _FittedStack(self, method, *trained, rows, elsewhere, meter, reported)
 
-    def _train(self, meter: Meter, reported: ReportedCosts, progress: Progress) -> _Trained:
-        method = self.method(self.params)
+    def _train(
+        self, method: Method, meter: Meter, reported: ReportedCosts, progress: Progress
+    ) -> _Trained:
         context = FitContext(
             iterations=self.iterations,
             device=self.device,
@@ -176,6 +181,9 @@ class FitJob:
         with meter.phase("train"):
             fitted = method.fit(self._training_rows, self.units, context)
         fitted = one_per_unit(fitted, self.units, method)
+        if self.isolation is not None:
+            # It could not be trained alone: what its encoder has may be from anywhere.
+            return fitted, [(None, None)] * len(fitted)
         # Before any row of an audit is encoded: what an encoder keeps of such rows is not stored,
         # and verification, which restores it, finds that it needs them.
         files = [
@@ -186,13 +194,12 @@ class FitJob:
         ]
         return fitted, files
 
-    def _train_alone(self, meter: Meter, reported: ReportedCosts) -> _Trained | None:
-        """Train in a process of its own, if that is asked for; None where it is not possible."""
-        if self.isolation is None:
-            return None
+    def _train_alone(
+        self, method: Method, isolation: Isolation, meter: Meter, reported: ReportedCosts
+    ) -> _Trained | None:
+        """Train in a process that has the training rows alone; None where that is not possible."""
         task = IsolatedTrainingTask(
             self.method,
-            self.params,
             self._training_rows,
             self.units,
             self.iterations,
@@ -200,11 +207,10 @@ class FitJob:
             self._deadline,
         )
         with meter.phase("train"):
-            trained = task.train(self.isolation)
+            trained = task.train(isolation)
         if trained is None:
             return None
         reported.update(trained.costs)
-        method, info = self.method(self.params), self.data.info
         fitted: list[Fitted] = []
         files: list[tuple[bytes | None, str | None]] = []
         for unit, state in zip(self.units, trained.states, strict=True):
@@ -212,7 +218,7 @@ class FitJob:
                 fitted.append(state)
                 files.append((None, None))
                 continue
-            restored = method.restore(state, unit, info)
+            restored = method.restore(state, unit, self.data.info)
             fitted.append(restored)
             files.append((pack_state(self._encoder(method, unit, restored), state), None))
         return fitted, files

@@ -28,6 +28,7 @@ from fairbench.runs.encoding import RowsToEncode, checked_codes
 from fairbench.runs.isolation import Isolation
 from fairbench.runs.noisy_codes import share_beyond, share_of_moved_means
 from fairbench.runs.plan import PlannedUnit
+from fairbench.runs.plugin_values import ContractError
 from fairbench.runs.point_arrays import Kind, PointArrays
 from fairbench.store import encoders, files
 from fairbench.store.records import UnitRecord
@@ -207,8 +208,11 @@ class AuditedPoint:
             parts = _other_parts(len(rows.s), 2 * len(parts))
         draws = len(point.by_part(Kind.Z, [Role.TEST])[Role.TEST]) // len(rows.x[Role.TEST])
         features = [rows.features(part) for part in parts]
+        encoder = encoders.path_of(results, unit.encoder)
+        if encoders.params_of(encoder) != isolation.params:
+            raise ContractError("its encoder holds other hyperparameters than were submitted")
         x = IsolatedEncodingTask(
-            encoder=encoders.path_of(results, unit.encoder),
+            encoder=encoder,
             method=planned.method,
             point=Point(tuple(sorted(unit.points[number].knobs.items()))),
             parts=features,

@@ -7,14 +7,21 @@ it, or from the files of the data, finds neither there, and gives another encode
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from fairbench.api import FitContext, TrainingRows, Unit
-from fairbench.api.method import Diverged, Method, Params
+from fairbench.api.method import Curve, Diverged, Method, Representation
 from fairbench.runs.isolation import Isolation
-from fairbench.runs.plugin_values import ReportedCosts, finite_number, one_per_unit
+from fairbench.runs.plugin_values import (
+    ContractError,
+    ReportedCosts,
+    finite_number,
+    one_per_unit,
+)
+from fairbench.store.encoders import arrays_of
+from fairbench.training.freed_memory import keep_freed_memory
 
 State = Mapping[str, np.ndarray]
 """Arrays from which a method restores what it has fitted."""
@@ -33,7 +40,7 @@ class TrainedAlone:
     """
 
     states: Sequence[State | Diverged]
-    costs: Mapping[str, float] = field(default_factory=dict)
+    costs: Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,6 @@ class IsolatedTrainingTask:
     """All that the other process is given; ``deadline`` is that of a FitContext."""
 
     method: type[Method]
-    params: Params
     rows: TrainingRows
     units: Sequence[Unit]
     iterations: int
@@ -54,11 +60,16 @@ class IsolatedTrainingTask:
         There are no checkpoints: a file that it finds could hold what it may not know. Raises what
         ``fit`` raises, and ContractError where it opens what it may not.
         """
+        if self.method.restore is Method.restore:
+            return None
+        call = IsolatedTrainingTask._train
         rules = isolation.rules(trains=True)
-        return isolation.call(self.method.name, rules, IsolatedTrainingTask._train, self)
+        return isolation.call(self.method.name, rules, call, self, isolation.params)
 
-    def _train(self) -> TrainedAlone | None:
-        method, reported = self.method(self.params), ReportedCosts()
+    def _train(self, params: Mapping[str, object]) -> TrainedAlone | None:
+        if self.rows.info.architecture.image is not None:
+            keep_freed_memory()
+        method, reported = self.method(self.method.Params(**params)), ReportedCosts()
         context = FitContext(
             iterations=self.iterations,
             device=self.device,
@@ -66,17 +77,36 @@ class IsolatedTrainingTask:
             report=reported.report,
             deadline=self.deadline,
         )
+        fitted = one_per_unit(method.fit(self.rows, self.units, context), self.units, method)
         states: list[State | Diverged] = []
-        for fitted in one_per_unit(method.fit(self.rows, self.units, context), self.units, method):
-            if isinstance(fitted, Diverged):
-                states.append(fitted)
+        for one in fitted:
+            if isinstance(one, Diverged):
+                states.append(Diverged(str(one.reason)))
                 continue
-            state = fitted.state()
-            if state is None:
+            if not isinstance(one, Representation | Curve):
+                raise ContractError(
+                    f"{method.name}.fit returned a {type(one).__name__}, "
+                    "not a Representation, Curve or Diverged."
+                )
+            if (state := _state_of(one)) is None:
                 return None
-            # Contiguous, as files of encoders need them.
-            states.append({name: np.array(array, order="C") for name, array in state.items()})
+            states.append(state)
         return TrainedAlone(states, dict(reported))
+
+
+def _state_of(fitted: Representation | Curve) -> State | None:
+    """Return the arrays of what was fitted; None where there are none, or they cannot be kept.
+
+    An object in an array could be made where it is read.
+    """
+    try:
+        state = fitted.state()
+        arrays = {} if state is None else arrays_of(state)
+    # Figures are not worse for a mistake in state().
+    except Exception:
+        return None
+    objects = any(array.dtype.hasobject for array in arrays.values())
+    return None if state is None or objects else arrays
 
 
 def _check_progress(fraction: float) -> None:

@@ -6,67 +6,25 @@ not know. Here it has what it is given, its own source, and the libraries.
 
 from __future__ import annotations
 
-import ctypes
 import importlib
-import os
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
+from fairbench.runs.data_files import DataFiles
 from fairbench.runs.opened_files import FileRules, no_new_files
-from fairbench.runs.own_process import call_in_own_process
-from fairbench.training.device import VISIBLE
+from fairbench.runs.own_process import Inherited, call_in_own_process, dump
 from fairbench.training.threads import use_one_thread
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
-_LARGE = ("sklearn.ensemble", "pandas", "torch")
+_LARGE = ("sklearn.ensemble", "pandas", "torch", "torch._dynamo", "torch._inductor.compile_fx")
 """Libraries that are loaded beforehand: from their sources alone it would take long."""
-
-
-@dataclass(frozen=True)
-class Inherited:
-    """What a process hands to one that it starts, beside what it gives it.
-
-    Code of a plugin that found something in memory could write it there.
-    """
-
-    environment: Mapping[str, str]
-    folder: str
-    arguments: Sequence[str]
-    path: Sequence[str]
-    options: Sequence[str]  # of warnings
-
-    @classmethod
-    def now(cls) -> Inherited:
-        """Return what this process hands on now."""
-        arguments, path, options = tuple(sys.argv), tuple(sys.path), tuple(sys.warnoptions)
-        return cls(dict(os.environ), os.getcwd(), arguments, path, options)
-
-    @contextmanager
-    def handed_on(self) -> Iterator[None]:
-        """Let this process hand that on meanwhile; but the GPU is that of its job."""
-        before = Inherited.now()
-        gpu = {name: os.environ[name] for name in (VISIBLE,) if name in os.environ}
-        self._set()
-        os.environ.update(gpu)
-        try:
-            yield
-        finally:
-            before._set()
-
-    def _set(self) -> None:
-        os.environ.clear()
-        if sys.platform == "linux":
-            ctypes.CDLL(None).clearenv()  # os.putenv sets what os.environ does not show
-        os.environ.update(self.environment)
-        os.chdir(self.folder)
-        sys.argv[:], sys.path[:], sys.warnoptions[:] = self.arguments, self.path, self.options
 
 
 @dataclass(frozen=True)
@@ -77,19 +35,23 @@ class Isolation:
     ----------
     since : float
         When the verification began, seconds since 1970: files must not be newer.
-    data : tuple of Path
-        Files that hold the data, and folders of such files: none of them is read.
+    data : DataFiles
+        Files that hold the data: none of them is read.
     inherited : Inherited
-        What processes hand on, as it was before the data were in memory.
+        What processes inherit, as it was before the data were in memory.
+    params : mapping of str
+        The hyperparameters, as the submission has them: an object of a class of the plugin could
+        hold more.
     """
 
     since: float
-    data: tuple[Path, ...]
+    data: DataFiles
     inherited: Inherited
+    params: Mapping[str, Any]
 
     def rules(self, *, but: Path | None = None, trains: bool = False) -> FileRules:
         """Return what may be opened; the arguments are those of the rules."""
-        return FileRules(self.since, tuple(map(os.path.realpath, self.data)), but, trains)
+        return FileRules(self.since, self.data, but, trains)
 
     def call(
         self,
@@ -104,13 +66,16 @@ class Isolation:
         Raises what that raises, and ContractError where it broke a rule.
         """
         # As bytes: the plugin's module is imported where it is seen what that opens.
-        content = pickle.dumps((function, arguments, named))
+        content = BytesIO()
+        dump((function, arguments, named), content)
         loaded = [library for library in _LARGE if library in sys.modules]
-        with self.inherited.handed_on():
-            return cast(Answer, call_in_own_process(_call_alone, content, rules, name, loaded))
+        answer = call_in_own_process(
+            self.inherited, _call_alone, content.getvalue(), rules, name, loaded
+        )
+        return cast(Answer, pickle.loads(answer))
 
 
-def _call_alone(content: bytes, rules: FileRules, name: str, loaded: Sequence[str]) -> Any:
+def _call_alone(content: bytes, rules: FileRules, name: str, loaded: Sequence[str]) -> bytes:
     """Call what is pickled, in a process that has opened no file of a plugin yet."""
     for library in loaded:
         importlib.import_module(library)
@@ -119,4 +84,5 @@ def _call_alone(content: bytes, rules: FileRules, name: str, loaded: Sequence[st
     use_one_thread()
     with no_new_files(rules, name):
         function, arguments, named = pickle.loads(content)
-        return function(*arguments, **named)
+        # As bytes again: what pickle asks of an answer is seen too.
+        return pickle.dumps(function(*arguments, **named))

@@ -11,20 +11,23 @@ from __future__ import annotations
 import importlib
 import os
 import re
-import shutil
 import stat
 import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
+from fairbench.api.dataset import Dataset
+from fairbench.runs.data_files import DataFiles
+from fairbench.runs.library_calls import (
+    deletes_a_folder,
+    starts_a_compiler,
+    uses_what_was_compiled,
+)
 from fairbench.runs.plugin_values import ContractError
-from fairbench.training import compiler
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _SYSTEM = ("/proc/", "/sys/")
@@ -33,40 +36,42 @@ _SHARED_MEMORY = "_posixshmem.shm_open"
 """The event of opening shared memory: Python has none of its own."""
 _NEW_PROCESS = "_posixsubprocess.fork_exec"
 """The event of starting a process as :mod:`multiprocessing` does: Python has none of its own."""
-_CHANGES = {
+
+
+def _events(names: str) -> frozenset[str]:
+    return frozenset(names.split())
+
+
+_LINKS = _events("os.link os.mkdir os.remove os.rename os.rmdir os.symlink")
+_CHANGES = _LINKS | _events("os.chmod os.chown os.removexattr os.setxattr os.truncate os.utime")
+"""What leaves something behind, by the names of Python's events."""
+_ATTRIBUTES = _events("os.getxattr os.listxattr")
+_PROGRAMS = _events(
+    f"{_NEW_PROCESS} _winapi.CreateProcess os.exec os.fork os.forkpty os.posix_spawn os.spawn "
+    "os.startfile os.system pty.spawn subprocess.Popen"
+)
+_OTHER_EVENTS = {
     event: what
     for what, events in {
-        "changes a folder": "os.link os.mkdir os.remove os.rename os.rmdir os.symlink",
-        "changes a file": "os.chmod os.chown os.removexattr os.setxattr os.truncate os.utime",
-    }.items()
-    for event in events.split()
-}
-"""What leaves something behind, by the name of Python's event."""
-_OTHER_EVENTS = _CHANGES | {
-    event: what
-    for what, events in {
-        "reads the attributes of a file": "os.getxattr os.listxattr",
-        "opens shared memory": _SHARED_MEMORY,
-        "starts a program": (
-            f"{_NEW_PROCESS} _winapi.CreateProcess os.exec os.fork os.forkpty os.posix_spawn "
-            "os.spawn os.startfile os.system pty.spawn subprocess.Popen"
+        "changes a folder": _LINKS,
+        "changes a file": _CHANGES - _LINKS,
+        "reads the attributes of a file": _ATTRIBUTES,
+        "opens shared memory": {_SHARED_MEMORY},
+        "starts a program": _PROGRAMS,
+        "opens a database": {"sqlite3.connect"},
+        "speaks to another process": _events(
+            "socket.bind socket.connect socket.sendmsg socket.sendto"
         ),
-        "opens a database": "sqlite3.connect",
-        "speaks to another process": "socket.bind socket.connect socket.sendmsg socket.sendto",
-        "asks a network for a name": (
+        "asks a network for a name": _events(
             "socket.getaddrinfo socket.gethostbyaddr socket.gethostbyname socket.getnameinfo"
         ),
     }.items()
-    for event in events.split()
+    for event in events
 }
 """What else than a file may hold or tell what it may not know, by the name of Python's event."""
 _OF_A_PROCESS = re.compile(r"/proc/(\d+)/")
-_TORCH = find_spec("torch")
-_COMPILERS = (
-    compiler.__file__,
-    os.path.join(os.path.dirname(str(_TORCH and _TORCH.origin)), "_inductor", ""),
-)
-"""Where the source of PyTorch's compiler is, and what calls it here."""
+_MEMORY_DEVICES = 1
+"""Number of the devices that hold nothing, as /dev/null and /dev/urandom."""
 
 
 @dataclass(frozen=True)
@@ -77,103 +82,120 @@ class FileRules:
     ----------
     since : float
         When the verification began, seconds since 1970: no file that was changed since.
-    data : tuple of str
-        Real paths of files that hold the data, and of folders that hold such files.
+    data : DataFiles
+        None of these either.
     but : Path or None
         A file that may be read all the same: that of the encoder.
     trains : bool
-        Whether it trains: it may write files then, and read what it has written. So may PyTorch's
-        compiler, which starts programs too.
+        Whether it trains: it may write files then, and read what it has written. PyTorch's compiler
+        may start programs, and read what other trainings have compiled.
     """
 
     since: float
-    data: tuple[str, ...] = ()
+    data: DataFiles
     but: Path | None = None
     trains: bool = False
 
 
 @contextmanager
 def no_new_files(rules: FileRules, name: str) -> Iterator[None]:
-    """Raise ContractError, which calls the method ``name``, at the end if a rule was broken.
+    """Raise ContractError, which calls the method ``name``, where a rule is broken, and at the end.
 
     For the rest of the process, as Python removes no audit hook: use it in a process of its own.
     What does not open files by Python's own functions is not seen.
     Modules are read from their sources from now on: compiled ones may have been changed since.
     """
-    watch = _Watch(rules)
+    watch = _Watch(rules, name)
     sys.dont_write_bytecode = True
     sys.pycache_prefix = os.path.join(os.sep, uuid.uuid4().hex)  # which is not there
     sys.addaudithook(watch)
     _report(_SHARED_MEMORY)
     _report(_NEW_PROCESS)
+    if rules.trains:
+        _report_writes_of_torch()
+    Dataset.__new__ = watch.refuse_dataset  # type: ignore[method-assign]
     yield
-    if watch.found:
-        needs = (
-            "fit needs is given to it" if rules.trains else "encode and decode need is in state()"
-        )
-        raise ContractError(f"{name} {watch.found[0]}. All that {needs}.")
+    watch.check()
 
 
 @dataclass
 class _Watch:
-    """An audit hook that notes what a process opens against the rules."""
+    """An audit hook that refuses what a process opens against the rules."""
 
     rules: FileRules
-    found: list[str] = field(default_factory=list)
+    name: str
+    found: str | None = None
     _written: set[str] = field(default_factory=set)
+
+    def check(self) -> None:
+        """Raise ContractError if a rule was broken: the plugin may have caught it."""
+        if self.found is not None:
+            need = "fit needs is given to it" if self.rules.trains else _IN_STATE
+            raise ContractError(f"{self.name} {self.found}. All that {need}.")
+
+    def refuse_dataset(self, *arguments: Any, **named: Any) -> Any:
+        """Stand in for what makes an object of a dataset: some have no files."""
+        self.found = self.found or "loads a dataset"
+        self.check()
 
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
-            if isinstance(arguments[0], int):
-                return
-            what = self._opened(_real(arguments[0]), arguments[2])
+            what = None if isinstance(arguments[0], int) else self._opened(*arguments)
         elif event not in _OTHER_EVENTS:
             return
         elif self.rules.trains and event in _CHANGES:
-            # A file that it wrote stays its own under another name.
-            if event == "os.rename" and _real(arguments[0]) in self._written:
-                self._written.add(_real(arguments[1]))
+            self._changed(event, arguments)
+            return
+        elif self.rules.trains and event in _ATTRIBUTES and _real(arguments[0]) in self._written:
             return
         else:
             what = f"{_OTHER_EVENTS[event]} ({event})"
-        caller = sys._getframe(1)
-        if what is not None and not (self.rules.trains and _is_of_a_library(caller)):
-            self.found.append(what)
+            if self.rules.trains and event in _PROGRAMS and starts_a_compiler():
+                return
+        if what is not None:
+            self.found = self.found or what
+            self.check()
 
-    def _opened(self, path: str, flags: int) -> str | None:
+    def _changed(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Note which names are those of its own files from now on."""
+        if event not in ("os.rename", "os.link", "os.symlink"):
+            return
+        source, target = _real(arguments[0]), _real(arguments[1])
+        self._written = {
+            one for one in self._written if one != target and not one.startswith(target + os.sep)
+        }
+        if event == "os.rename" and source in self._written:
+            self._written.add(target)
+
+    def _opened(self, name: Any, mode: Any, flags: int) -> str | None:
         """Say what is wrong with opening a file; None: nothing."""
-        rules = self.rules
-        if path in self._written or (rules.but is not None and path == _real(rules.but)):
+        rules, path = self.rules, _real(name)
+        if rules.but is not None and path == _real(rules.but):
             return None
-        if any(path == data or path.startswith(data + os.sep) for data in rules.data):
+        if rules.data.include(path):
             return f"reads the data, {path}"
-        what = _refused(path, flags, rules.since)
-        # One that is there is not its own before it is emptied.
-        new = bool(flags & os.O_TRUNC) or not os.path.exists(path)
-        if rules.trains and flags & _WRITES and new and not path.startswith(_SYSTEM):
-            self._written.add(path)
+        if path in self._written:
             return None
-        return what
+        what = _refused(path, flags, rules.since)
+        # What another process has open need not have a name.
+        folder, last = os.path.split(os.fsdecode(name))
+        opened = os.path.join(_real(folder), last)
+        if what is None and opened.startswith(_SYSTEM):
+            what = _refused(opened, flags, rules.since)
+        if what is None or not rules.trains or opened.startswith(_SYSTEM):
+            return what
+        if os.path.isdir(path):
+            return None if deletes_a_folder() else what
+        if flags & _WRITES and _is_file_or_absent(path) and not path.startswith(_SYSTEM):
+            if flags & os.O_TRUNC or not os.path.exists(path):
+                self._written.add(path)
+                return None
+            if not flags & os.O_RDWR:
+                return None
+        return None if uses_what_was_compiled(path) else what
 
 
-def _real(path: Any) -> str:
-    """Return a path without links, as /proc/self/root is one."""
-    return os.path.realpath(os.fsdecode(path))
-
-
-def _is_of_a_library(caller: FrameType) -> bool:
-    """Whether something happens for PyTorch's compiler, or to delete a folder with its files.
-
-    The compiler writes code, and starts programs.
-    """
-    if caller.f_code.co_filename == shutil.__file__ and "rmtree" in caller.f_code.co_name:
-        return True
-    frame: FrameType | None = caller
-    while frame is not None:
-        if frame.f_code.co_filename.startswith(_COMPILERS):
-            return True
-        frame = frame.f_back
-    return False
+_IN_STATE = "encode and decode need is in state()"
 
 
 def _report(event: str) -> None:
@@ -192,6 +214,29 @@ def _report(event: str) -> None:
     setattr(found, name, reported)
 
 
+def _report_writes_of_torch() -> None:
+    """Let a file that torch.save writes be an event, as it is of those that Python opens."""
+    import torch
+
+    writer = torch._C.PyTorchFileWriter
+
+    def reported(name: Any, *arguments: Any, **named: Any) -> Any:
+        if isinstance(name, str | os.PathLike):
+            sys.audit("open", os.fspath(name), "w", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        return writer(name, *arguments, **named)
+
+    torch._C.PyTorchFileWriter = reported  # type: ignore[misc, assignment]
+
+
+def _real(path: Any) -> str:
+    """Return a path without links, as /proc/self/root is one."""
+    return os.path.realpath(os.fsdecode(path))
+
+
+def _is_file_or_absent(path: str) -> bool:
+    return os.path.isfile(path) or not os.path.exists(path)
+
+
 def _refused(path: str, flags: int, since: float) -> str | None:
     """Say what is wrong with opening a file; None: nothing."""
     if path.startswith(_SYSTEM):
@@ -203,8 +248,8 @@ def _refused(path: str, flags: int, since: float) -> str | None:
         status = os.stat(path)
     except OSError:
         return f"writes {path}" if flags & _WRITES else None
-    if stat.S_ISCHR(status.st_mode):
-        return None  # as /dev/null and a terminal are
+    if stat.S_ISCHR(status.st_mode) and os.major(status.st_rdev) == _MEMORY_DEVICES:
+        return None
     if flags & _WRITES:
         return f"writes {path}"
     if stat.S_ISDIR(status.st_mode):

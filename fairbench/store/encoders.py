@@ -65,9 +65,11 @@ def pack(encoder: Encoder) -> bytes | None:
 def state_of(encoder: Encoder) -> dict[str, np.ndarray] | None:
     """Return the arrays that an encoder's file holds; None where the method cannot be stored."""
     state = encoder.fitted.state()
-    if state is None:
-        return None
-    # C order: safetensors writes the memory as it lies.
+    return None if state is None else arrays_of(state)
+
+
+def arrays_of(state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return copies of arrays in C order: safetensors writes the memory as it lies."""
     return {name: np.array(array, order="C") for name, array in state.items()}
 
 
@@ -127,6 +129,13 @@ def read_as(path: Path, find: Callable[[str], type[Method]]) -> Encoder:
         return _restored(path, described, state, find)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
+
+
+def params_of(path: Path) -> Mapping[str, Any]:
+    """Return the hyperparameters that an encoder's file holds; StoreError as :func:`read`."""
+    described, _ = _parts(path)
+    params: Mapping[str, Any] = described["params"]
+    return params
 
 
 def _restored(

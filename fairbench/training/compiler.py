@@ -136,10 +136,15 @@ def _one_at_a_time(name: str) -> Iterator[None]:
 
 
 def _kept(name: str) -> Path:
-    """Return a path beside PyTorch's header: in a folder of this user for temporary files."""
-    folder = Path(tempfile.gettempdir(), f"fairbench-{os.getuid()}")
+    """Return a path beside PyTorch's header."""
+    folder = own_folder()
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder / name
+
+
+def own_folder() -> Path:
+    """Return a folder of this user for temporary files."""
+    return Path(tempfile.gettempdir(), f"fairbench-{os.getuid()}")
 
 
 def _hashed(text: str) -> str:

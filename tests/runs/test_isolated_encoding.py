@@ -20,10 +20,12 @@ from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs import isolation
+from fairbench.runs.data_files import DataFiles
 from fairbench.runs.encoded_rows import EncodedRows
 from fairbench.runs.encoding import RowsToEncode
 from fairbench.runs.isolated_encoding import EncodedAlone, IsolatedEncodingTask, encode_alone
-from fairbench.runs.isolation import Inherited, Isolation
+from fairbench.runs.isolation import Isolation
+from fairbench.runs.own_process import Inherited
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.store import encoders, files
 from fairbench.store.records import ReadPoint, UnitRecord
@@ -377,7 +379,8 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
     """Train a method for ten steps, keep what a run keeps, and encode its last point alone."""
     config = RunConfig(methods=(method.name,), datasets=(data.info.name,), points=2)
     (*_, planned) = units_of(method, method.Params(), data, make_budget(10, data), config)
-    apart = Isolation(time.time(), (), Inherited.now())
+    params = dict(planned.record("").params)
+    apart = Isolation(time.time(), DataFiles(), Inherited.now(), params)
     result = fit_of(planned, data, rows=planned.budget.audit.rows)
     assert result.status is Status.DONE, result.traceback
     unit: UnitRecord = planned.record("run").replace(
@@ -393,9 +396,9 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tested is which rows are encoded together: no process needs seconds to start."""
 
-    def call_here(_: Any, content: bytes, *others: Any) -> Any:
+    def call_here(_: Any, __: Any, content: bytes, *others: Any) -> bytes:
         call, arguments, named = pickle.loads(content)
-        return call(*arguments, **named)
+        return pickle.dumps(call(*arguments, **named))
 
     monkeypatch.setattr(isolation, "call_in_own_process", call_here)
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,14 @@ from fairbench.api.method import Diverged, Method, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
+from fairbench.runs.data_files import DataFiles
 from fairbench.runs.fit_job import UnitResult
-from fairbench.runs.isolation import Inherited, Isolation
+from fairbench.runs.isolation import Isolation
+from fairbench.runs.own_process import Inherited
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.runs.plugin_values import ContractError
 from fairbench.store.status import Status
+from fairbench.training.schedule import FEWEST_COMPILED
 from tests.support.fits import job_of
 
 LEFT = "LEFT_BY_THE_PLUGIN"
@@ -113,9 +116,28 @@ class FromAFileOfItsOwn(Fits):
 
 class WithoutState(Fits):
     name = "without-state"
+    stored: Callable[[Any], Any] = lambda self: None
 
     def fit(self, train: Any, units: Any, context: Any) -> list[Any]:
-        return [type("Stateless", (Shifted,), {"state": lambda self: None})(5.0) for _ in units]
+        return [type("Stateless", (Shifted,), {"state": type(self).stored})(5.0) for _ in units]
+
+
+def store_where_others_are(self: Shifted) -> Mapping[str, np.ndarray] | None:
+    """Arrays only where there is more than the training rows."""
+    known = any(type(one) is Prepared for one in gc.get_objects())
+    return {"by": np.array(self.by)} if known else None
+
+
+def refuse_to_store(self: Shifted) -> None:
+    raise ValueError("not now")
+
+
+class StateOfACheat(WithoutState):
+    name, stored = "state-of-a-cheat", store_where_others_are
+
+
+class RefusesToStore(WithoutState):
+    name, stored = "refuses-to-store", refuse_to_store
 
 
 class OneDiverges(Fits):
@@ -137,13 +159,17 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def isolation(people: Path) -> Isolation:
     time.sleep(0.05)
-    return Isolation(time.time(), (people,), Inherited.now())
+    return Isolation(time.time(), DataFiles.among([people]), Inherited.now(), {})
 
 
 def trained(
-    method: type[Method], data: Prepared, isolation: Isolation | None, seeds: int = 1
+    method: type[Method],
+    data: Prepared,
+    isolation: Isolation | None,
+    seeds: int = 1,
+    **given: Any,
 ) -> list[UnitResult]:
-    """Train one unit a seed, alone or here, and encode."""
+    """Train one unit a seed, alone or here, and encode; ``given``: of the job."""
     config = RunConfig(
         methods=(method.name,),
         datasets=(data.info.name,),
@@ -151,7 +177,7 @@ def trained(
         seeds=tuple(range(seeds)),
     )
     planned = units_of(method, method.Params(), data, make_budget(10, data), config)[:seeds]
-    return job_of(*planned, data=data, isolation=isolation).run(lambda share, note: None)
+    return job_of(*planned, data=data, isolation=isolation, **given).run(lambda share, note: None)
 
 
 def differ(one: UnitResult, other: UnitResult) -> bool:
@@ -174,6 +200,17 @@ def test_honest_methods_give_the_codes_and_encoders_that_they_give_in_a_run(
     assert alone.points == here.points
 
 
+@pytest.mark.slow
+def test_so_do_those_whose_steps_are_compiled(prepared: Prepared, isolation: Isolation) -> None:
+    """PyTorch's compiler writes files, and starts programs."""
+    sofair = load_registry().methods["sofair"]
+    (alone,), (here,) = (
+        trained(sofair, prepared, one, iterations=FEWEST_COMPILED) for one in (isolation, None)
+    )
+    assert alone.status is Status.DONE
+    assert not differ(alone, here)
+
+
 @pytest.mark.parametrize(
     "method", [FromMemory, pytest.param(FromTheEnvironment, marks=pytest.mark.thorough)]
 )
@@ -183,6 +220,7 @@ def test_what_lies_in_memory_or_the_environment_is_not_there(
     monkeypatch.setenv(LEFT, "who is in group 1")
     os.putenv(LEFT + "_UNSEEN", "who is in group 2")
     (here,), (alone,) = (trained(method, prepared, one) for one in (None, isolation))
+    assert here.status is alone.status is Status.DONE
     assert differ(here, alone)
     assert os.environ[LEFT] == "who is in group 1"
 
@@ -210,10 +248,11 @@ def test_a_fit_may_write_files_and_read_them_again(
 
 
 @pytest.mark.thorough
-def test_without_a_state_it_is_trained_as_in_a_run(
-    prepared: Prepared, isolation: Isolation
+@pytest.mark.parametrize("method", [WithoutState, StateOfACheat, RefusesToStore])
+def test_what_cannot_be_trained_alone_has_no_encoder_that_passes_for_one(
+    method: type[Method], prepared: Prepared, isolation: Isolation
 ) -> None:
-    (alone,) = trained(WithoutState, prepared, isolation)
+    (alone,) = trained(method, prepared, isolation)
     assert alone.status is Status.DONE
     assert alone.encoder is None
 

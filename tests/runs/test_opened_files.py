@@ -19,12 +19,15 @@ from typing import Any
 
 import joblib
 import pytest
+import torch
 
 from fairbench.runs import opened_files
+from fairbench.runs.data_files import DataFiles
 from fairbench.runs.isolation import _call_alone
 from fairbench.runs.opened_files import FileRules, no_new_files
-from fairbench.runs.own_process import call_in_own_process
+from fairbench.runs.own_process import Inherited, call_in_own_process
 from fairbench.runs.plugin_values import ContractError
+from fairbench_datasets.adults import AdultsGender
 
 LEAK = "leak.npy"
 
@@ -41,7 +44,7 @@ def encode():
 
 
 def guarded(way: str, folder: Path, since: float) -> None:
-    with no_new_files(FileRules(since, but=folder / "encoder"), "mine"):
+    with no_new_files(FileRules(since, DataFiles(), but=folder / "encoder"), "mine"):
         open_in_some_way(way, folder)
 
 
@@ -160,7 +163,7 @@ def since(folder: Path) -> float:
     ["the encoder itself", pytest.param("an older file", marks=pytest.mark.thorough), "a module"],
 )
 def test_what_was_there_before_may_be_read(way: str, folder: Path, since: float) -> None:
-    call_in_own_process(guarded, way, folder, since)
+    call_in_own_process(Inherited.now(), guarded, way, folder, since)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="as Linux names files")
@@ -176,7 +179,7 @@ def test_what_was_there_before_may_be_read(way: str, folder: Path, since: float)
 )
 def test_what_the_training_left_is_refused(way: str, folder: Path, since: float) -> None:
     with pytest.raises(ContractError, match="All that encode and decode need is in state"):
-        call_in_own_process(guarded, way, folder, since)
+        call_in_own_process(Inherited.now(), guarded, way, folder, since)
 
 
 @pytest.mark.thorough
@@ -190,17 +193,18 @@ def test_so_is_what_a_module_reads_while_it_is_imported(
     (folder / "elsewhere").rename(folder / LEAK)
     content = pickle.dumps((mine.encode, (), {}))
     del sys.modules["mine"]
-    rules = FileRules(since, but=folder / "encoder")
+    rules = FileRules(since, DataFiles(), but=folder / "encoder")
     with pytest.raises(ContractError, match=f"reads .*{LEAK}, which was changed since the ver"):
-        call_in_own_process(_call_alone, content, rules, "mine", [])
+        call_in_own_process(Inherited.now(), _call_alone, content, rules, "mine", [])
 
 
 @pytest.mark.thorough
 def test_libraries_may_ask_how_many_cores_there_are(folder: Path, since: float) -> None:
     """Trees of scikit-learn do, and a program answers."""
     content = pickle.dumps((count_cores, (), {}))
-    rules = FileRules(since, but=folder / "encoder")
-    assert call_in_own_process(_call_alone, content, rules, "mine", []) > 0
+    rules = FileRules(since, DataFiles(), but=folder / "encoder")
+    answer = call_in_own_process(Inherited.now(), _call_alone, content, rules, "mine", [])
+    assert pickle.loads(answer) > 0
 
 
 def count_cores() -> int:
@@ -208,7 +212,7 @@ def count_cores() -> int:
 
 
 def trains(way: str, folder: Path, since: float) -> None:
-    with no_new_files(FileRules(since, (str(folder / "data"),), trains=True), "mine"):
+    with no_new_files(FileRules(since, DataFiles.among([folder / "data"]), trains=True), "mine"):
         if way in TRAINING:
             TRAINING[way](folder)
         else:
@@ -226,18 +230,52 @@ def add(folder: Path) -> None:
         file.read()
 
 
+def rename_over_its_own(folder: Path) -> None:
+    (folder / "mine").write_text("")
+    (folder / LEAK).replace(folder / "mine")
+    (folder / "mine").read_text()
+
+
+def link_over_its_own(folder: Path) -> None:
+    (folder / "mine").write_text("")
+    (folder / "mine").unlink()
+    os.link(folder / "data" / "old.csv", folder / "mine")
+    (folder / "mine").read_text()
+
+
+def rename_data(folder: Path) -> None:
+    (folder / "data").rename(folder / "mine")
+    (folder / "mine" / "old.csv").read_text()
+
+
+def ask_a_library(folder: Path) -> None:
+    from torch._inductor.runtime.benchmarking import benchmarker
+
+    benchmarker.benchmark_cpu(lambda: subprocess.run(["cat", folder / LEAK], capture_output=True))
+
+
 def of_its_own(folder: Path) -> None:
     new = Path(tempfile.mkdtemp(dir=folder))
     (new / "one").write_text("loss")
     (new / "one").replace(new / "two")
     (new / "two").read_text()
+    torch.save({"loss": 1}, new / "best.pt")
+    torch.load(new / "best.pt")
+    shutil.copy2(new / "two", folder / "copy")
     shutil.rmtree(new)
+    with (folder / "older").open("a") as log:
+        log.write("done")
 
 
 TRAINING: dict[str, Callable[[Path], None]] = {
     "the data": lambda folder: (folder / "data" / "old.csv").read_text(),
     "a leak, renamed": rename,
     "a leak, to which it adds": add,
+    "a leak, renamed to a name of its own": rename_over_its_own,
+    "the data, by another name": link_over_its_own,
+    "the data, elsewhere": rename_data,
+    "a program, by a library": ask_a_library,
+    "a dataset": lambda folder: AdultsGender().simulate(),
     "files of its own": of_its_own,
 }
 
@@ -247,20 +285,20 @@ TRAINING: dict[str, Callable[[Path], None]] = {
 @pytest.mark.parametrize(
     "way",
     [
-        *("the data", "a leak, renamed", "a leak, to which it adds", "its name", "a folder"),
-        *("a program", "a process", "a socket", "shared memory"),
+        *(way for way in TRAINING if way != "files of its own"),
+        *("its name", "a folder", "a program", "a process", "a socket", "shared memory"),
     ],
 )
 def test_a_fit_finds_neither_the_data_nor_what_was_left(
     way: str, folder: Path, since: float, shared: Any
 ) -> None:
     with pytest.raises(ContractError, match="All that fit needs is given to it"):
-        call_in_own_process(trains, way, folder, since)
+        call_in_own_process(Inherited.now(), trains, way, folder, since)
 
 
 @pytest.mark.thorough
 def test_it_may_write_files_and_read_what_it_has_written(folder: Path, since: float) -> None:
-    call_in_own_process(trains, "files of its own", folder, since)
+    call_in_own_process(Inherited.now(), trains, "files of its own", folder, since)
 
 
 @pytest.fixture
@@ -280,12 +318,13 @@ def test_so_is_what_is_left_without_opening_a_file(
     way: str, folder: Path, since: float, shared: Any
 ) -> None:
     with pytest.raises(ContractError, match="All that encode and decode need is in state"):
-        call_in_own_process(guarded, way, folder, since)
+        call_in_own_process(Inherited.now(), guarded, way, folder, since)
 
 
 @pytest.mark.parametrize(
     ("path", "flags", "mode", "refused"),
     [
+        ("/dev/pts/3", os.O_RDWR, stat.S_IFCHR, True),
         ("/dev/null", os.O_RDWR, stat.S_IFCHR, False),
         ("/dev/urandom", os.O_RDONLY, stat.S_IFCHR, False),
         ("/proc/meminfo", os.O_RDONLY, stat.S_IFREG, False),
@@ -306,7 +345,9 @@ def test_of_the_folders_of_the_system_only_the_system_itself_may_be_read(
     def status(of: str) -> SimpleNamespace:
         if mode is None:
             raise FileNotFoundError(of)
-        return SimpleNamespace(st_mode=mode, st_ctime=time.time())
+        return SimpleNamespace(
+            st_mode=mode, st_ctime=time.time(), st_rdev=os.makedev(136 if "pts" in of else 1, 3)
+        )
 
     monkeypatch.setattr(os, "stat", status)
     path = path.replace("OWN", str(os.getpid()))

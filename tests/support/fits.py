@@ -10,7 +10,7 @@ from fairbench.runs.plan import PlannedUnit
 
 
 def job_of(*planned: PlannedUnit, data: Prepared, **given: Any) -> FitJob:
-    """The job that trains planned units for ten steps; ``given``: other fields of it."""
+    """The job that trains planned units; ``given``: fields of it that are not as usual."""
     first = planned[0]
     return FitJob(
         id="job",
@@ -22,14 +22,13 @@ def job_of(*planned: PlannedUnit, data: Prepared, **given: Any) -> FitJob:
         data=data,
         keys=tuple(one.key for one in planned),
         units=tuple(one.unit for one in planned),
-        iterations=10,
         device="cpu",
         curve_points=first.curve_points,
-        **given,
+        **({"iterations": 10} | given),
     )
 
 
 def fit_of(planned: PlannedUnit, data: Prepared, **given: Any) -> UnitResult:
-    """Train a planned unit, and encode; ``given``: other fields of the job."""
+    """Train a planned unit, and encode; ``given``: as for the job."""
     (result,) = job_of(planned, data=data, **given).run(lambda share, note: None)
     return result

@@ -1,0 +1,63 @@
+"""Whether a library asks for what a plugin may not: PyTorch's compiler, or what deletes folders."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from types import FrameType
+
+import filelock
+
+from fairbench.training.compiler import own_folder
+
+_LOCKS = filelock.__file__
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_COMPILER = "_inductor"
+_STARTS_PROGRAMS = ("codecache", "cpp_builder", "cpu_vec_isa")
+"""Modules of PyTorch's compiler that start another compiler, and ask what the processor can do."""
+
+
+def starts_a_compiler() -> bool:
+    """Whether the innermost code that is not of Python's own library starts one for PyTorch."""
+    return _asks().startswith(tuple(_in_torch(_COMPILER, f"{one}.py") for one in _STARTS_PROGRAMS))
+
+
+def uses_what_was_compiled(path: str) -> bool:
+    """Whether PyTorch's compiler reads or locks a file of its own, by its real path."""
+    from torch._inductor.runtime.cache_dir_utils import cache_dir
+
+    kept = tuple(os.path.join(os.path.realpath(one), "") for one in (cache_dir(), own_folder()))
+    return path.startswith(kept) and _asks().startswith((_in_torch(""), os.path.dirname(_LOCKS)))
+
+
+def deletes_a_folder() -> bool:
+    """Whether Python's own library does, which opens the folder for it."""
+    code = next(_frames()).f_code
+    return code.co_filename == shutil.__file__ and "rmtree" in code.co_name
+
+
+def _in_torch(*names: str) -> str:
+    return os.path.join(os.path.dirname(sys.modules["torch"].__file__ or ""), *names)
+
+
+def _frames() -> Iterator[FrameType]:
+    """Yield the frames of what has asked, the innermost first, without those that look."""
+    here, frame = os.path.dirname(__file__), sys._getframe(1)
+    inside: FrameType | None = frame
+    while inside is not None and os.path.dirname(inside.f_code.co_filename) == here:
+        inside = inside.f_back
+    while inside is not None:
+        yield inside
+        inside = inside.f_back
+
+
+def _asks() -> str:
+    """Return the file of the innermost code that is not of Python's own library."""
+    for frame in _frames():
+        name = frame.f_code.co_filename
+        own = name.startswith(_STANDARD) and "site-packages" not in name
+        if not own and not name.startswith("<frozen "):
+            return name
+    return ""
