@@ -120,8 +120,8 @@ def verify_command(
     """Check a submission: some of its points, drawn here, are trained and audited again.
 
     The file holds no code: the method must be installed, with the same source. Exit code 1 where a
-    figure differs by more than is allowed. Interrupted, it goes on where it was: give the same
-    command again.
+    figure differs by more than is allowed. Interrupted, it goes on after the last training that
+    ended: give the same command again.
     """
     path = file.with_name(file.name.removesuffix(SUFFIX) + ".verification.json")
     for written in (path.parent, add_to):
@@ -209,7 +209,7 @@ def _train_again(
 
     ``inherited``: what processes inherit that train or encode apart from the data.
     """
-    # All of this before the data are in memory, when the plugin is first asked something.
+    # All of this before the data are in memory: the plugin is asked things when they are.
     store = Store.in_folder(config.results)
     started = (dt.datetime.fromisoformat(run.started).timestamp() for run in store.runs())
     isolation = Isolation(

@@ -342,7 +342,7 @@ def encode_alone(
     if planned.method.track is Track.AWARE:
         return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")
     if unit.encoder is None:
-        why = unit.error or "it has no state(), from which it is restored"
+        why = unit.error or "it has no state(), so it was trained beside all rows"
         return EncodedAlone(unit, label, None, why)
     try:
         audited = AuditedPoint.read(planned, unit, label, results, isolation)

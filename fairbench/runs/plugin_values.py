@@ -1,4 +1,4 @@
-"""Costs that plugins report to a job, and the error for what an interface does not allow."""
+"""What plugins return and report to a job, and the error for what an interface does not allow."""
 
 from __future__ import annotations
 

@@ -53,8 +53,9 @@ class TrainingRun(JobSource):
     """One run of a plan against a store, on the device ``cpu`` or ``cuda``.
 
     Leaderboards leave the units of a ``trial`` of a search out until a run needs them too.
-    ``isolation``: of a verification, which trains where there are the training rows alone, and of a
-    unit that gives other codes than before measures only the points that it has drawn.
+    ``isolation``: of a verification, which trains where there are the training rows alone. It
+    measures the points that it has drawn; of a unit that gives other codes than before, others are
+    not measured anew.
     """
 
     def __init__(
