@@ -187,10 +187,11 @@ class _Watch:
         if os.path.isdir(path):
             return None if deletes_a_folder() else what
         if flags & _WRITES and _is_file_or_absent(path) and not path.startswith(_SYSTEM):
-            if flags & os.O_TRUNC or not os.path.exists(path):
+            # One that is there is not its own, emptied or not: by sys.audit anybody can say so.
+            if not os.path.exists(path):
                 self._written.add(path)
                 return None
-            if not flags & os.O_RDWR:
+            if flags & os.O_TRUNC or not flags & os.O_RDWR:
                 return None
         return None if uses_what_was_compiled(path) else what
 

@@ -236,6 +236,11 @@ def rename_over_its_own(folder: Path) -> None:
     (folder / "mine").read_text()
 
 
+def say_that_it_is_its_own(folder: Path) -> None:
+    sys.audit("open", str(folder / LEAK), "w", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    (folder / LEAK).read_text()
+
+
 def link_over_its_own(folder: Path) -> None:
     (folder / "mine").write_text("")
     (folder / "mine").unlink()
@@ -272,6 +277,7 @@ TRAINING: dict[str, Callable[[Path], None]] = {
     "a leak, renamed": rename,
     "a leak, to which it adds": add,
     "a leak, renamed to a name of its own": rename_over_its_own,
+    "a leak that it says it wrote": say_that_it_is_its_own,
     "the data, by another name": link_over_its_own,
     "the data, elsewhere": rename_data,
     "a program, by a library": ask_a_library,
