@@ -52,6 +52,7 @@ METHOD = (
     method_codes.precisions,
     method_codes.input_columns,
     method_keeping.restores,
+    method_keeping.decodes_restored,
     method_fits.stacks,
     method_fits.recordable,
     method_fits.many_groups,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,6 +21,43 @@ from fairbench.testing.promises import convert_errors, promise
 @promise("what is restored from its state gives the same codes")
 def restores(trial: MethodTrial) -> None:
     """New rows are encoded by the stored encoder, and must get the codes that were audited."""
+    for fitted, restored, where in _restored(trial):
+        (expected,) = trial.codes([fitted])
+        with convert_errors(f"The result of restore{where}"):
+            (z,) = trial.codes([restored()])
+        if not np.array_equal(z, expected, equal_nan=True):
+            raise BrokenPromise(
+                f"The result of restore has other codes than the fit{where}.",
+                "Put everything that encode uses into state(), in the same precision.",
+            )
+
+
+@promise("what is restored from its state decodes the same")
+def decodes_restored(trial: MethodTrial) -> None:
+    """Verification measures what the restored decoder gives."""
+    if not trial.method.has_decoder:
+        raise Unmet("it declares no decoder")
+    for fitted, restored, where in _restored(trial):
+        (z,) = trial.codes([fitted])
+        s = trial.test.s
+        expected = fitted.decode(z.copy(), s.copy())
+        with convert_errors(f"The decoder of the result of restore{where}"):
+            x_hat = restored().decode(z.copy(), s.copy())
+        if expected is None:
+            continue
+        if x_hat is None:
+            raise Unmet("its decoder is not restored: a row of it cannot be verified")
+        if not np.array_equal(x_hat, expected, equal_nan=True):
+            raise BrokenPromise(
+                f"The result of restore decodes otherwise than the fit{where}.",
+                "Put everything that decode uses into state(), in the same precision.",
+            )
+
+
+def _restored(
+    trial: MethodTrial,
+) -> Iterator[tuple[Representation, Callable[[], Representation], str]]:
+    """Yield what was fitted at some points, how to get what is restored, and where that is."""
     _ = trial.encoders
     for unit, fitted in zip(trial.units(), trial.fitted, strict=True):
         assert isinstance(fitted, Curve | Representation)  # or there would be no first fit
@@ -35,14 +74,7 @@ def restores(trial: MethodTrial) -> None:
             )
         for point in _points(fitted):
             where = f" at {point.label}" if point is not None else ""
-            (expected,) = trial.codes([encoder.at(point)])
-            with convert_errors(f"The result of restore{where}"):
-                (z,) = trial.codes([back.at(point)])
-            if not np.array_equal(z, expected, equal_nan=True):
-                raise BrokenPromise(
-                    f"The result of restore has other codes than the fit{where}.",
-                    "Put everything that encode uses into state(), in the same precision.",
-                )
+            yield encoder.at(point), partial(back.at, point), where
 
 
 def _read(trial: MethodTrial, content: bytes) -> Encoder:

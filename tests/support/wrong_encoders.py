@@ -238,6 +238,24 @@ class LosesInKeeping(Kept):
             return {"add": np.array(self.add, np.float16)}
 
 
+class LosesItsDecoder(Kept):
+    """Decodes by a number that it does not keep."""
+
+    has_decoder = True
+
+    class released(Kept.released):
+        middle = 0.0
+
+        def decode(self, z, s):
+            return np.hstack([z, z]).astype(np.float32) + np.float32(self.middle)
+
+    def fit(self, train, units, context):
+        fitted = super().fit(train, units, context)
+        for one in fitted:
+            one.middle = 1 + float(train.x.mean())
+        return fitted
+
+
 class RestoresAnother(Kept):
     def restore(self, state, unit, info):
         return None

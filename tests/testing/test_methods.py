@@ -130,6 +130,7 @@ WRONG = [
         "restore raised NotImplementedError: right",
     ),
     (encoders.LosesInKeeping, "restored from its state", "other codes than the fit"),
+    (encoders.LosesItsDecoder, "state decodes the same", "decodes otherwise than the fit"),
     (encoders.RestoresAnother, "restored from its state", "a NoneType for a released"),
     (encoders.KeepsNoArrays, "restored from its state", "Return a mapping of names to arrays"),
     (
