@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -131,8 +132,9 @@ def verify_command(
                 "Nothing was trained. Copy the submission to another folder, or name another one "
                 "with --add-to.",
             )
+    # Before the plugin is imported.
+    inherited, began = Inherited.now(), time.time()
     registry = load_plugins()
-    inherited = Inherited.now()  # before the data are in memory
     submission = read_submission(file)
     board = find_board(against, registry, submission.info.dataset)
     row = SubmittedRow(submission, board)
@@ -167,6 +169,7 @@ def verify_command(
             ),
             registry,
             inherited,
+            began,
         )
         found = Findings(
             wrong,
@@ -204,18 +207,21 @@ def _train_again(
     config: RunConfig,
     registry: Registry,
     inherited: Inherited,
+    began: float,
 ) -> TrainedAgain:
     """Resume the run as if the drawn points had not been audited.
 
-    ``inherited``: what processes inherit that train or encode apart from the data.
+    ``inherited``: what processes inherit that train or encode apart from the data. ``began``: when
+    this command did, seconds since 1970.
     """
     # All of this before the data are in memory: the plugin is asked things when they are.
     store = Store.in_folder(config.results)
     started = (dt.datetime.fromisoformat(run.started).timestamp() for run in store.runs())
     isolation = Isolation(
-        since=began_at(config.results, started),
+        since=began_at(config.results, [began, *started]),
         data=DataFiles.among(setup.paths_of_data(config, registry)),
         inherited=inherited,
+        method=row.info.method,
         params=next(iter(row.units.values())).params,
     )
     datasets = setup.load_datasets(config, registry)

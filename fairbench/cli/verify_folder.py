@@ -41,7 +41,7 @@ def folder_of(sha256: str) -> Path:
 
 
 def began_at(folder: Path, runs: Iterable[float]) -> float:
-    """Return when a verification began, seconds since 1970; ``runs``: when its runs began.
+    """Return when a verification began, seconds since 1970; ``runs``: when its parts began.
 
     Its points are drawn before the data are in memory. Ask then: plugins could change the file
     later.

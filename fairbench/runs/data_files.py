@@ -27,16 +27,17 @@ class DataFiles:
         files = list(real)
         for path in real:
             files += [os.path.join(top, name) for top, _, names in os.walk(path) for name in names]
-        return cls(real, frozenset(number for file in files if (number := _number(file))))
+        return cls(real, frozenset(number for file in files if (number := file_number(file))))
 
     def include(self, path: str) -> bool:
         """Whether a real path is that of a data file, or below a folder of such files."""
-        return _number(path) in self.numbers or any(
+        return file_number(path) in self.numbers or any(
             path == one or path.startswith(one + os.sep) for one in self.paths
         )
 
 
-def _number(path: str) -> tuple[int, int] | None:
+def file_number(path: str) -> tuple[int, int] | None:
+    """Return the number of a file, that of its disk first; None where there is no file."""
     try:
         status = os.stat(path)
     except OSError:

@@ -6,6 +6,7 @@ back. Nothing here writes: the driver does.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -201,7 +202,7 @@ class FitJob:
         task = IsolatedTrainingTask(
             self.method,
             self._training_rows,
-            self.units,
+            [_plain(unit) for unit in self.units],
             self.iterations,
             self.device,
             self._deadline,
@@ -356,6 +357,12 @@ class _FittedStack:
         if unit.point is None:
             raise ContractError(f"{method.name} is single-shot: its fit must return a Curve.")
         return (unit.point,), [outcome]
+
+
+def _plain(unit: Unit) -> Unit:
+    """Return a unit that has nothing but its seed and its knobs: a plugin made its point."""
+    knobs = None if unit.point is None else json.loads(json.dumps(dict(unit.point.values)))
+    return Unit(int(unit.seed), None if knobs is None else Point(tuple(knobs.items())))
 
 
 def _packed(encoder: Encoder, meter: Meter) -> tuple[bytes | None, str | None]:

@@ -110,7 +110,7 @@ class IsolatedEncodingTask:
         self, call: Callable[Given, Answer], *arguments: Given.args, **named: Given.kwargs
     ) -> Answer:
         rules = self.isolation.rules(but=self.encoder)
-        return self.isolation.call(self.method.name, rules, call, *arguments, **named)
+        return self.isolation.call(rules, call, *arguments, **named)
 
     def _encode(self) -> list[np.ndarray]:
         representation = self._read().at(self.point)
@@ -209,8 +209,8 @@ class AuditedPoint:
         draws = len(point.by_part(Kind.Z, [Role.TEST])[Role.TEST]) // len(rows.x[Role.TEST])
         features = [rows.features(part) for part in parts]
         encoder = encoders.path_of(results, unit.encoder)
-        if encoders.params_of(encoder) != isolation.params:
-            raise ContractError("its encoder holds other hyperparameters than were submitted")
+        if encoders.made_by(encoder) != (isolation.method, isolation.params):
+            raise ContractError("the file of its encoder names another method than was submitted")
         x = IsolatedEncodingTask(
             encoder=encoder,
             method=planned.method,
@@ -339,11 +339,11 @@ def encode_alone(
     planned: PlannedUnit, unit: UnitRecord, label: str, results: Path, isolation: Isolation
 ) -> EncodedAlone:
     """Encode the rows of a point of a trained unit again, from x alone, and compare."""
+    if unit.encoder is None:
+        why = unit.error or "it has no state() that a file can hold, so it trained beside all rows"
+        return EncodedAlone(unit, label, None, why)
     if planned.method.track is Track.AWARE:
         return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")
-    if unit.encoder is None:
-        why = unit.error or "it has no state(), so it was trained beside all rows"
-        return EncodedAlone(unit, label, None, why)
     try:
         audited = AuditedPoint.read(planned, unit, label, results, isolation)
         return EncodedAlone(unit, label, audited.share_of_changed_rows())

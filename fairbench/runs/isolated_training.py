@@ -63,8 +63,7 @@ class IsolatedTrainingTask:
         if self.method.restore is Method.restore:
             return None
         call = IsolatedTrainingTask._train
-        rules = isolation.rules(trains=True)
-        return isolation.call(self.method.name, rules, call, self, isolation.params)
+        return isolation.call(isolation.rules(trains=True), call, self, isolation.params)
 
     def _train(self, params: Mapping[str, object]) -> TrainedAlone | None:
         if self.rows.info.architecture.image is not None:
@@ -95,18 +94,19 @@ class IsolatedTrainingTask:
 
 
 def _state_of(fitted: Representation | Curve) -> State | None:
-    """Return the arrays of what was fitted; None where there are none, or they cannot be kept.
+    """Return the arrays of what was fitted; None where there are none that a file can hold."""
+    from safetensors.numpy import save
 
-    An object in an array could be made where it is read.
-    """
     try:
         state = fitted.state()
-        arrays = {} if state is None else arrays_of(state)
+        if state is None:
+            return None
+        arrays = arrays_of(state)
+        save(arrays)  # which takes no objects: they could be made where they are read
     # Figures are not worse for a mistake in state().
     except Exception:
         return None
-    objects = any(array.dtype.hasobject for array in arrays.values())
-    return None if state is None or objects else arrays
+    return arrays
 
 
 def _check_progress(fraction: float) -> None:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from multiprocessing import get_start_method, resource_tracker
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -23,7 +24,10 @@ from fairbench.training.threads import use_one_thread
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
-_LARGE = ("sklearn.ensemble", "pandas", "torch", "torch._dynamo", "torch._inductor.compile_fx")
+_LARGE = (
+    *("sklearn.ensemble", "pandas", "torch", "torch._dynamo", "torch._inductor.compile_fx"),
+    "urllib3.util.connection",  # it opens a socket when it is loaded, to see whether it can
+)
 """Libraries that are loaded beforehand: from their sources alone it would take long."""
 
 
@@ -38,15 +42,17 @@ class Isolation:
     data : DataFiles
         Files that hold the data: none of them is read.
     inherited : Inherited
-        What processes inherit, as it was before the data were in memory.
+        What processes inherit, as it was before the plugin was imported.
+    method : str
     params : mapping of str
-        The hyperparameters, as the submission has them: an object of a class of the plugin could
-        hold more.
+        The name of the method and its hyperparameters, as the submission has them: an object of a
+        class of the plugin could hold more.
     """
 
     since: float
     data: DataFiles
     inherited: Inherited
+    method: str
     params: Mapping[str, Any]
 
     def rules(self, *, but: Path | None = None, trains: bool = False) -> FileRules:
@@ -55,13 +61,12 @@ class Isolation:
 
     def call(
         self,
-        name: str,
         rules: FileRules,
         function: Callable[Given, Answer],
         *arguments: Given.args,
         **named: Given.kwargs,
     ) -> Answer:
-        """Call a function in a process of its own; ``name`` is that of the method, for errors.
+        """Call a function in a process of its own.
 
         Raises what that raises, and ContractError where it broke a rule.
         """
@@ -70,7 +75,7 @@ class Isolation:
         dump((function, arguments, named), content)
         loaded = [library for library in _LARGE if library in sys.modules]
         answer = call_in_own_process(
-            self.inherited, _call_alone, content.getvalue(), rules, name, loaded
+            self.inherited, _call_alone, content.getvalue(), rules, self.method, loaded
         )
         return cast(Answer, pickle.loads(answer))
 
@@ -82,6 +87,8 @@ def _call_alone(content: bytes, rules: FileRules, name: str, loaded: Sequence[st
     # Trees of scikit-learn ask it, and it asks a program, once: plugins may start none.
     importlib.import_module("joblib").cpu_count(only_physical_cores=True)
     use_one_thread()
+    if get_start_method() != "fork":
+        resource_tracker.ensure_running()  # for locks of threads, as of tqdm
     with no_new_files(rules, name):
         function, arguments, named = pickle.loads(content)
         # As bytes again: what pickle asks of an answer is seen too.

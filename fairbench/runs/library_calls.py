@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
 from types import FrameType
 
@@ -12,7 +15,7 @@ import filelock
 
 from fairbench.training.compiler import own_folder
 
-_LOCKS = filelock.__file__
+_LOCKS = os.path.join(os.path.dirname(filelock.__file__), "")
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _COMPILER = "_inductor"
 _STARTS_PROGRAMS = ("codecache", "cpp_builder", "cpu_vec_isa")
@@ -24,12 +27,18 @@ def starts_a_compiler() -> bool:
     return _asks().startswith(tuple(_in_torch(_COMPILER, f"{one}.py") for one in _STARTS_PROGRAMS))
 
 
-def uses_what_was_compiled(path: str) -> bool:
-    """Whether PyTorch's compiler reads or locks a file of its own, by its real path."""
-    from torch._inductor.runtime.cache_dir_utils import cache_dir
+def folders_of_the_compiler() -> tuple[str, ...]:
+    """Return where it keeps what it has compiled, and locks."""
+    user = re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
+    usual = os.path.join(tempfile.gettempdir(), f"torchinductor_{user}")
+    kept = (os.environ.get("TORCHINDUCTOR_CACHE_DIR", usual), own_folder())
+    return tuple(os.path.join(os.path.realpath(one), "") for one in kept)
 
-    kept = tuple(os.path.join(os.path.realpath(one), "") for one in (cache_dir(), own_folder()))
-    return path.startswith(kept) and _asks().startswith((_in_torch(""), os.path.dirname(_LOCKS)))
+
+def uses_what_was_compiled() -> bool:
+    """Whether PyTorch's compiler asks, or what locks its files."""
+    own = (_in_torch(_COMPILER, ""), _in_torch("utils", "_filelock.py"), _LOCKS)
+    return _asks().startswith(own)
 
 
 def deletes_a_folder() -> bool:

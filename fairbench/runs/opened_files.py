@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from fairbench.api.dataset import Dataset
-from fairbench.runs.data_files import DataFiles
+from fairbench.runs.data_files import DataFiles, file_number
 from fairbench.runs.library_calls import (
     deletes_a_folder,
+    folders_of_the_compiler,
     starts_a_compiler,
     uses_what_was_compiled,
 )
@@ -48,7 +49,7 @@ _CHANGES = _LINKS | _events("os.chmod os.chown os.removexattr os.setxattr os.tru
 _ATTRIBUTES = _events("os.getxattr os.listxattr")
 _PROGRAMS = _events(
     f"{_NEW_PROCESS} _winapi.CreateProcess os.exec os.fork os.forkpty os.posix_spawn os.spawn "
-    "os.startfile os.system pty.spawn subprocess.Popen"
+    "os.startfile os.system pty.spawn subprocess.Popen cpython.PyInterpreterState_New"
 )
 _OTHER_EVENTS = {
     event: what
@@ -60,7 +61,7 @@ _OTHER_EVENTS = {
         "starts a program": _PROGRAMS,
         "opens a database": {"sqlite3.connect"},
         "speaks to another process": _events(
-            "socket.bind socket.connect socket.sendmsg socket.sendto"
+            "socket.__new__ socket.bind socket.connect socket.sendmsg socket.sendto"
         ),
         "asks a network for a name": _events(
             "socket.getaddrinfo socket.gethostbyaddr socket.gethostbyname socket.getnameinfo"
@@ -69,7 +70,9 @@ _OTHER_EVENTS = {
     for event in events
 }
 """What else than a file may hold or tell what it may not know, by the name of Python's event."""
-_OF_A_PROCESS = re.compile(r"/proc/(\d+)/")
+_OF_A_PROCESS = re.compile(r"/proc/(\d+)/(?!net/)")
+_SAYS_OF_OTHERS = re.compile(r"/proc/(\d+/net/|locks)")
+"""What the system says of the sockets and locks of all processes."""
 _MEMORY_DEVICES = 1
 """Number of the devices that hold nothing, as /dev/null and /dev/urandom."""
 
@@ -105,7 +108,7 @@ def no_new_files(rules: FileRules, name: str) -> Iterator[None]:
     What does not open files by Python's own functions is not seen.
     Modules are read from their sources from now on: compiled ones may have been changed since.
     """
-    watch = _Watch(rules, name)
+    watch = _Watch(rules, name, folders_of_the_compiler())
     sys.dont_write_bytecode = True
     sys.pycache_prefix = os.path.join(os.sep, uuid.uuid4().hex)  # which is not there
     sys.addaudithook(watch)
@@ -120,12 +123,18 @@ def no_new_files(rules: FileRules, name: str) -> Iterator[None]:
 
 @dataclass
 class _Watch:
-    """An audit hook that refuses what a process opens against the rules."""
+    """An audit hook that refuses what a process opens against the rules.
+
+    ``_written`` are names of files that are its own, each with the number of the file where that is
+    known; ``_made`` those of folders.
+    """
 
     rules: FileRules
     name: str
+    compiled: tuple[str, ...]
     found: str | None = None
-    _written: set[str] = field(default_factory=set)
+    _written: dict[str, tuple[int, int] | None] = field(default_factory=dict)
+    _made: set[str] = field(default_factory=set)
 
     def check(self) -> None:
         """Raise ContractError if a rule was broken: the plugin may have caught it."""
@@ -141,31 +150,40 @@ class _Watch:
     def __call__(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event == "open":
             what = None if isinstance(arguments[0], int) else self._opened(*arguments)
-        elif event not in _OTHER_EVENTS:
-            return
-        elif self.rules.trains and event in _CHANGES:
-            self._changed(event, arguments)
-            return
-        elif self.rules.trains and event in _ATTRIBUTES and _real(arguments[0]) in self._written:
+        elif event not in _OTHER_EVENTS or (self.rules.trains and self._may(event, arguments)):
             return
         else:
             what = f"{_OTHER_EVENTS[event]} ({event})"
-            if self.rules.trains and event in _PROGRAMS and starts_a_compiler():
-                return
         if what is not None:
             self.found = self.found or what
             self.check()
 
-    def _changed(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def _may(self, event: str, arguments: tuple[Any, ...]) -> bool:
+        """Whether a training may do what is no opening of a file."""
+        if event in _PROGRAMS:
+            return starts_a_compiler()
+        if event in _ATTRIBUTES:
+            of = arguments[0]
+            return not isinstance(of, int) and self._opened(of, None, os.O_RDONLY) is None
+        if event in ("os.rename", "os.link", "os.symlink"):
+            self._renamed(event, *map(_place, arguments[:2]))
+        elif event == "os.mkdir" and _is_absent(arguments[0]):
+            self._made.add(_place(arguments[0]))
+        return event in _CHANGES
+
+    def _renamed(self, event: str, source: str, target: str) -> None:
         """Note which names are those of its own files from now on."""
-        if event not in ("os.rename", "os.link", "os.symlink"):
-            return
-        source, target = _real(arguments[0]), _real(arguments[1])
-        self._written = {
-            one for one in self._written if one != target and not one.startswith(target + os.sep)
-        }
-        if event == "os.rename" and source in self._written:
-            self._written.add(target)
+        own = event == "os.rename" and self._is_own(source)
+        for names in (self._written, self._made):
+            for one in [n for n in names if n == target or n.startswith(target + os.sep)]:
+                names.pop(one) if isinstance(names, dict) else names.discard(one)
+        if own:
+            # By its number: it need not succeed.
+            self._written[target] = file_number(source)
+
+    def _is_own(self, path: str) -> bool:
+        number = self._written.get(path)
+        return path in self._written and (number is None or number == file_number(path))
 
     def _opened(self, name: Any, mode: Any, flags: int) -> str | None:
         """Say what is wrong with opening a file; None: nothing."""
@@ -174,26 +192,40 @@ class _Watch:
             return None
         if rules.data.include(path):
             return f"reads the data, {path}"
-        if path in self._written:
+        if self._is_own(path):
             return None
         what = _refused(path, flags, rules.since)
         # What another process has open need not have a name.
-        folder, last = os.path.split(os.fsdecode(name))
-        opened = os.path.join(_real(folder), last)
+        opened = _place(name)
         if what is None and opened.startswith(_SYSTEM):
             what = _refused(opened, flags, rules.since)
-        if what is None or not rules.trains or opened.startswith(_SYSTEM):
+        if what is None or not rules.trains or f"{path}/".startswith(_SYSTEM):
             return what
         if os.path.isdir(path):
-            return None if deletes_a_folder() else what
-        if flags & _WRITES and _is_file_or_absent(path) and not path.startswith(_SYSTEM):
-            # One that is there is not its own, emptied or not: by sys.audit anybody can say so.
-            if not os.path.exists(path):
-                self._written.add(path)
-                return None
-            if flags & os.O_TRUNC or not flags & os.O_RDWR:
-                return None
-        return None if uses_what_was_compiled(path) else what
+            # Opened to write, it is that of a file without a name.
+            may = bool(flags & (os.O_WRONLY | os.O_RDWR)) or (
+                path in self._made and deletes_a_folder()
+            )
+            return None if may else what
+        return None if self._may_write(path, flags) or self._uses_compiled(path) else what
+
+    def _may_write(self, path: str, flags: int) -> bool:
+        """Whether a training may open a file to write: it cannot read what stood there before."""
+        if not flags & _WRITES:
+            return False
+        if _is_absent(path):
+            self._written[path] = None
+        elif not os.path.isfile(path):
+            return False
+        elif flags & os.O_TRUNC and not flags & os.O_EXCL:
+            os.truncate(path, 0)  # here: anybody can say by sys.audit that it will be
+            self._written[path] = file_number(path)
+        else:
+            return not flags & os.O_RDWR
+        return True
+
+    def _uses_compiled(self, path: str) -> bool:
+        return path.startswith(self.compiled) and uses_what_was_compiled()
 
 
 _IN_STATE = "encode and decode need is in state()"
@@ -234,13 +266,27 @@ def _real(path: Any) -> str:
     return os.path.realpath(os.fsdecode(path))
 
 
-def _is_file_or_absent(path: str) -> bool:
-    return os.path.isfile(path) or not os.path.exists(path)
+def _place(path: Any) -> str:
+    """Return a path whose last part may be a link: the place of its name."""
+    folder, name = os.path.split(os.path.abspath(os.fsdecode(path)))
+    return os.path.join(os.path.realpath(folder), name)
+
+
+def _is_absent(path: Any) -> bool:
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # as of a folder that may not be searched
+    return False
 
 
 def _refused(path: str, flags: int, since: float) -> str | None:
     """Say what is wrong with opening a file; None: nothing."""
     if path.startswith(_SYSTEM):
+        if _SAYS_OF_OTHERS.match(path):
+            return f"reads {path}"
         other = _OF_A_PROCESS.match(path)
         if other:
             return f"reads {path}" if int(other[1]) != os.getpid() else None

@@ -55,9 +55,10 @@ class Inherited:
     @property
     def with_own_gpu(self) -> dict[str, str]:
         """The environment; but the GPU, if it is one of them, is that of the job that calls."""
-        own, known = os.environ.get(VISIBLE, ""), self.environment.get(VISIBLE, "").split(",")
-        is_one = own in known or (own.isdecimal() and len(own) < 4)
-        return {**self.environment, **({VISIBLE: own} if is_one else {})}
+        own, known = os.environ.get(VISIBLE), self.environment.get(VISIBLE, "").split(",")
+        if own is None or not (own in known or (own.isdecimal() and len(own) < 4)):
+            return dict(self.environment)
+        return {**self.environment, VISIBLE: own}
 
 
 def call_in_own_process(
@@ -78,7 +79,7 @@ def call_in_own_process(
     receive, send = os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-c", _START, str(send)],
+            [sys.executable, "-P", "-c", _START, str(send)],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -131,11 +131,13 @@ def read_as(path: Path, find: Callable[[str], type[Method]]) -> Encoder:
         raise _damaged(path, f"{type(error).__name__}: {error}") from error
 
 
-def params_of(path: Path) -> Mapping[str, Any]:
-    """Return the hyperparameters that an encoder's file holds; StoreError as :func:`read`."""
+def made_by(path: Path) -> tuple[str, Mapping[str, Any]]:
+    """Return the method that an encoder's file names, and its hyperparameters.
+
+    StoreError as :func:`read`.
+    """
     described, _ = _parts(path)
-    params: Mapping[str, Any] = described["params"]
-    return params
+    return described["method"], described["params"]
 
 
 def _restored(

@@ -380,7 +380,7 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
     config = RunConfig(methods=(method.name,), datasets=(data.info.name,), points=2)
     (*_, planned) = units_of(method, method.Params(), data, make_budget(10, data), config)
     params = dict(planned.record("").params)
-    apart = Isolation(time.time(), DataFiles(), Inherited.now(), params)
+    apart = Isolation(time.time(), DataFiles(), Inherited.now(), method.name, params)
     result = fit_of(planned, data, rows=planned.budget.audit.rows)
     assert result.status is Status.DONE, result.traceback
     unit: UnitRecord = planned.record("run").replace(

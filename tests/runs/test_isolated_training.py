@@ -159,7 +159,7 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def isolation(people: Path) -> Isolation:
     time.sleep(0.05)
-    return Isolation(time.time(), DataFiles.among([people]), Inherited.now(), {})
+    return Isolation(time.time(), DataFiles.among([people]), Inherited.now(), "mine", {})
 
 
 def trained(

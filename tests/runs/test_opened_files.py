@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import pickle
 import shutil
@@ -230,15 +232,37 @@ def add(folder: Path) -> None:
         file.read()
 
 
+def move_it_elsewhere(folder: Path) -> None:
+    """Which fails, as the other folder is on another disk, or is noted as done."""
+    (folder / "mine").write_text("")
+    sys.audit("os.rename", str(folder / "mine"), str(folder / LEAK), -1, -1)
+    (folder / LEAK).read_text()
+
+
+def link_to_a_name(folder: Path) -> None:
+    (folder / "mine").write_text("")
+    (folder / "link").symlink_to(folder / "mine")
+    (folder / "link").replace(folder / "other")
+    (folder / LEAK).replace(folder / "other")
+    (folder / "other").read_text()
+
+
+def ask_another_interpreter(folder: Path) -> None:
+    interpreters: Any = importlib.import_module("_xxsubinterpreters")
+    code = f"open({str(folder / 'data' / 'old.csv')!r}).read()"
+    with contextlib.suppress(RuntimeError):
+        interpreters.run_string(interpreters.create(), code)
+
+
+def listen(folder: Path) -> None:
+    with socket.socket() as one:
+        one.listen()
+
+
 def rename_over_its_own(folder: Path) -> None:
     (folder / "mine").write_text("")
     (folder / LEAK).replace(folder / "mine")
     (folder / "mine").read_text()
-
-
-def say_that_it_is_its_own(folder: Path) -> None:
-    sys.audit("open", str(folder / LEAK), "w", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    (folder / LEAK).read_text()
 
 
 def link_over_its_own(folder: Path) -> None:
@@ -264,9 +288,15 @@ def of_its_own(folder: Path) -> None:
     (new / "one").write_text("loss")
     (new / "one").replace(new / "two")
     (new / "two").read_text()
-    torch.save({"loss": 1}, new / "best.pt")
-    torch.load(new / "best.pt")
+    for _ in range(2):
+        torch.save({"loss": 1}, new / "best.pt")
+        torch.load(new / "best.pt")
+    with tempfile.TemporaryFile() as file:
+        file.write(b"loss")
+    sys.audit("open", str(folder / LEAK), "w", os.O_WRONLY | os.O_TRUNC)  # as if it were emptied
+    assert not (folder / LEAK).read_text()
     shutil.copy2(new / "two", folder / "copy")
+    shutil.copy2(folder / "older", folder / "copy")
     shutil.rmtree(new)
     with (folder / "older").open("a") as log:
         log.write("done")
@@ -277,7 +307,11 @@ TRAINING: dict[str, Callable[[Path], None]] = {
     "a leak, renamed": rename,
     "a leak, to which it adds": add,
     "a leak, renamed to a name of its own": rename_over_its_own,
-    "a leak that it says it wrote": say_that_it_is_its_own,
+    "a leak that it says it renamed": move_it_elsewhere,
+    "a leak in place of a link": link_to_a_name,
+    "what the system says of sockets": lambda _: Path("/proc/net/unix").read_text(),
+    "another interpreter": ask_another_interpreter,
+    "a socket that listens": listen,
     "the data, by another name": link_over_its_own,
     "the data, elsewhere": rename_data,
     "a program, by a library": ask_a_library,
