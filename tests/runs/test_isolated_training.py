@@ -225,11 +225,12 @@ def test_what_lies_in_memory_or_the_environment_is_not_there(
     assert os.environ[LEFT] == "who is in group 1"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("method", "says"),
     [
         (FromData, r"reads the data, \S+people.csv. All that fit needs is given to it"),
-        pytest.param(FromAProgram, "starts a program", marks=pytest.mark.thorough),
+        (FromAProgram, "starts a program"),
     ],
 )
 def test_the_files_of_the_data_are_not_read(
