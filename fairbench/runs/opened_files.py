@@ -174,9 +174,13 @@ class _Watch:
     def _renamed(self, event: str, source: str, target: str) -> None:
         """Note which names are those of its own files from now on."""
         own = event == "os.rename" and self._is_own(source)
-        for names in (self._written, self._made):
-            for one in [n for n in names if n == target or n.startswith(target + os.sep)]:
-                names.pop(one) if isinstance(names, dict) else names.discard(one)
+        gone = {
+            name
+            for name in (*self._written, *self._made)
+            if name == target or name.startswith(target + os.sep)
+        }
+        self._made -= gone
+        self._written = {name: of for name, of in self._written.items() if name not in gone}
         if own:
             # By its number: it need not succeed.
             self._written[target] = file_number(source)

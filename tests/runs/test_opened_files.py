@@ -21,7 +21,6 @@ from typing import Any
 
 import joblib
 import pytest
-import torch
 
 from fairbench.runs import opened_files
 from fairbench.runs.data_files import DataFiles
@@ -29,7 +28,6 @@ from fairbench.runs.isolation import _call_alone
 from fairbench.runs.opened_files import FileRules, no_new_files
 from fairbench.runs.own_process import Inherited, call_in_own_process
 from fairbench.runs.plugin_values import ContractError
-from fairbench_datasets.adults import AdultsGender
 
 LEAK = "leak.npy"
 
@@ -272,6 +270,12 @@ def link_over_its_own(folder: Path) -> None:
     (folder / "mine").read_text()
 
 
+def load_dataset(folder: Path) -> None:
+    from fairbench_datasets.adults import AdultsGender
+
+    AdultsGender().simulate()
+
+
 def rename_data(folder: Path) -> None:
     (folder / "data").rename(folder / "mine")
     (folder / "mine" / "old.csv").read_text()
@@ -284,6 +288,8 @@ def ask_a_library(folder: Path) -> None:
 
 
 def of_its_own(folder: Path) -> None:
+    import torch  # here, as in others: processes that do without it start in a third of the time
+
     new = Path(tempfile.mkdtemp(dir=folder))
     (new / "one").write_text("loss")
     (new / "one").replace(new / "two")
@@ -315,7 +321,7 @@ TRAINING: dict[str, Callable[[Path], None]] = {
     "the data, by another name": link_over_its_own,
     "the data, elsewhere": rename_data,
     "a program, by a library": ask_a_library,
-    "a dataset": lambda folder: AdultsGender().simulate(),
+    "a dataset": load_dataset,
     "files of its own": of_its_own,
 }
 
