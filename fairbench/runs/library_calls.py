@@ -9,13 +9,11 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from types import FrameType
-
-import filelock
 
 from fairbench.training.compiler import own_folder
 
-_LOCKS = os.path.join(os.path.dirname(filelock.__file__), "")
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _COMPILER = "_inductor"
 _STARTS_PROGRAMS = ("codecache", "cpp_builder", "cpu_vec_isa")
@@ -37,7 +35,7 @@ def folders_of_the_compiler() -> tuple[str, ...]:
 
 def uses_what_was_compiled() -> bool:
     """Whether PyTorch's compiler asks, or what locks its files."""
-    own = (_in_torch(_COMPILER, ""), _in_torch("utils", "_filelock.py"), _LOCKS)
+    own = (_in_torch(_COMPILER, ""), _in_torch("utils", "_filelock.py"), _in("filelock", ""))
     return _asks().startswith(own)
 
 
@@ -48,7 +46,15 @@ def deletes_a_folder() -> bool:
 
 
 def _in_torch(*names: str) -> str:
-    return os.path.join(os.path.dirname(sys.modules["torch"].__file__ or ""), *names)
+    return _in("torch", *names)
+
+
+def _in(package: str, *names: str) -> str:
+    """Return a path in the folder of a package, without loading it."""
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return os.path.join(os.path.dirname(spec.origin), *names)
 
 
 def _frames() -> Iterator[FrameType]:
