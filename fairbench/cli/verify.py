@@ -36,7 +36,7 @@ from fairbench.runs.executors import make_executor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.isolated_encoding import EncodedAlone, encode_alone
 from fairbench.runs.isolation import Isolation
-from fairbench.runs.own_process import Inherited
+from fairbench.runs.own_processes import Inherited, OwnProcesses
 from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
 from fairbench.runs.verification import SubmittedRow, check_source
@@ -133,7 +133,7 @@ def verify_command(
                 "with --add-to.",
             )
     # Before the plugin is imported.
-    inherited, began = Inherited.now(), time.time()
+    processes, began = OwnProcesses(Inherited.now()), time.time()
     registry = load_plugins()
     submission = read_submission(file)
     board = find_board(against, registry, submission.info.dataset)
@@ -168,7 +168,7 @@ def verify_command(
                 }
             ),
             registry,
-            inherited,
+            processes,
             began,
         )
         found = Findings(
@@ -206,13 +206,13 @@ def _train_again(
     drawn: Sequence[PointRecord],
     config: RunConfig,
     registry: Registry,
-    inherited: Inherited,
+    processes: OwnProcesses,
     began: float,
 ) -> TrainedAgain:
     """Resume the run as if the drawn points had not been audited.
 
-    ``inherited``: what processes inherit that train or encode apart from the data. ``began``: when
-    this command did, seconds since 1970.
+    ``processes`` are those that train or encode apart from the data. ``began``: when this command
+    did, seconds since 1970.
     """
     # All of this before the data are in memory: the plugin is asked things when they are.
     store = Store.in_folder(config.results)
@@ -220,7 +220,7 @@ def _train_again(
     isolation = Isolation(
         since=began_at(config.results, [began, *started]),
         data=DataFiles.among(setup.paths_of_data(config, registry)),
-        inherited=inherited,
+        processes=processes,
         method=row.info.method,
         params=next(iter(row.units.values())).params,
     )

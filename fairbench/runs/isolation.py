@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import pickle
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from multiprocessing import get_start_method, resource_tracker
@@ -18,7 +18,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from fairbench.runs.data_files import DataFiles
 from fairbench.runs.opened_files import FileRules, no_new_files
-from fairbench.runs.own_process import Inherited, call_in_own_process, dump
+from fairbench.runs.own_processes import OwnProcesses, dump
 from fairbench.training.threads import use_one_thread
 
 Given = ParamSpec("Given")
@@ -41,8 +41,8 @@ class Isolation:
         When the verification began, seconds since 1970: files must not be newer.
     data : DataFiles
         Files that hold the data: none of them is read.
-    inherited : Inherited
-        What processes inherit, as it was before the plugin was imported.
+    processes : OwnProcesses
+        They inherit what there was before the plugin was imported.
     method : str
     params : mapping of str
         The name of the method and its hyperparameters, as the submission has them: an object of a
@@ -51,7 +51,7 @@ class Isolation:
 
     since: float
     data: DataFiles
-    inherited: Inherited
+    processes: OwnProcesses
     method: str
     params: Mapping[str, Any]
 
@@ -74,16 +74,12 @@ class Isolation:
         content = BytesIO()
         dump((function, arguments, named), content)
         loaded = [library for library in _LARGE if library in sys.modules]
-        answer = call_in_own_process(
-            self.inherited, _call_alone, content.getvalue(), rules, self.method, loaded
-        )
+        answer = self.processes.call(loaded, _call_alone, content.getvalue(), rules, self.method)
         return cast(Answer, pickle.loads(answer))
 
 
-def _call_alone(content: bytes, rules: FileRules, name: str, loaded: Sequence[str]) -> bytes:
+def _call_alone(content: bytes, rules: FileRules, name: str) -> bytes:
     """Call what is pickled, in a process that has opened no file of a plugin yet."""
-    for library in loaded:
-        importlib.import_module(library)
     # Trees of scikit-learn ask it, and it asks a program, once: plugins may start none.
     importlib.import_module("joblib").cpu_count(only_physical_cores=True)
     use_one_thread()

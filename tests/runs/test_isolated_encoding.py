@@ -19,13 +19,12 @@ from fairbench.api.method import Method, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
-from fairbench.runs import isolation
 from fairbench.runs.data_files import DataFiles
 from fairbench.runs.encoded_rows import EncodedRows
 from fairbench.runs.encoding import RowsToEncode
 from fairbench.runs.isolated_encoding import EncodedAlone, IsolatedEncodingTask, encode_alone
 from fairbench.runs.isolation import Isolation
-from fairbench.runs.own_process import Inherited
+from fairbench.runs.own_processes import Inherited, OwnProcesses
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.store import encoders, files
 from fairbench.store.records import ReadPoint, UnitRecord
@@ -33,6 +32,7 @@ from fairbench.store.status import Status
 from tests.support.fits import fit_of
 
 SLOWER = ("pca", "beta-vae", "merged-cells")
+PROCESSES = OwnProcesses(Inherited.now())
 
 
 class Sums(Representation):
@@ -380,7 +380,7 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
     config = RunConfig(methods=(method.name,), datasets=(data.info.name,), points=2)
     (*_, planned) = units_of(method, method.Params(), data, make_budget(10, data), config)
     params = dict(planned.record("").params)
-    apart = Isolation(time.time(), DataFiles(), Inherited.now(), method.name, params)
+    apart = Isolation(time.time(), DataFiles(), PROCESSES, method.name, params)
     result = fit_of(planned, data, rows=planned.budget.audit.rows)
     assert result.status is Status.DONE, result.traceback
     unit: UnitRecord = planned.record("run").replace(
@@ -396,11 +396,11 @@ def encoded_alone(method: type[Method], data: Prepared, results: Path) -> Encode
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tested is which rows are encoded together: no process needs seconds to start."""
 
-    def call_here(_: Any, __: Any, content: bytes, *others: Any) -> bytes:
+    def call_here(_: Any, __: Any, ___: Any, content: bytes, *others: Any) -> bytes:
         call, arguments, named = pickle.loads(content)
         return pickle.dumps(call(*arguments, **named))
 
-    monkeypatch.setattr(isolation, "call_in_own_process", call_here)
+    monkeypatch.setattr(OwnProcesses, "call", call_here)
 
 
 @pytest.mark.thorough

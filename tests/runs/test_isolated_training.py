@@ -22,7 +22,7 @@ from fairbench.registry import load_registry
 from fairbench.runs.data_files import DataFiles
 from fairbench.runs.fit_job import UnitResult
 from fairbench.runs.isolation import Isolation
-from fairbench.runs.own_process import Inherited
+from fairbench.runs.own_processes import Inherited, OwnProcesses
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.runs.plugin_values import ContractError
 from fairbench.store.status import Status
@@ -159,7 +159,8 @@ def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def isolation(people: Path) -> Isolation:
     time.sleep(0.05)
-    return Isolation(time.time(), DataFiles.among([people]), Inherited.now(), "mine", {})
+    processes = OwnProcesses(Inherited.now())
+    return Isolation(time.time(), DataFiles.among([people]), processes, "mine", {})
 
 
 def trained(

@@ -26,10 +26,11 @@ from fairbench.runs import opened_files
 from fairbench.runs.data_files import DataFiles
 from fairbench.runs.isolation import _call_alone
 from fairbench.runs.opened_files import FileRules, no_new_files
-from fairbench.runs.own_process import Inherited, call_in_own_process
+from fairbench.runs.own_processes import Inherited, OwnProcesses
 from fairbench.runs.plugin_values import ContractError
 
 LEAK = "leak.npy"
+PROCESSES = OwnProcesses(Inherited.now())
 
 MODULE = """
 from pathlib import Path
@@ -163,7 +164,7 @@ def since(folder: Path) -> float:
     ["the encoder itself", pytest.param("an older file", marks=pytest.mark.thorough), "a module"],
 )
 def test_what_was_there_before_may_be_read(way: str, folder: Path, since: float) -> None:
-    call_in_own_process(Inherited.now(), guarded, way, folder, since)
+    PROCESSES.call([__name__], guarded, way, folder, since)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="as Linux names files")
@@ -179,7 +180,7 @@ def test_what_was_there_before_may_be_read(way: str, folder: Path, since: float)
 )
 def test_what_the_training_left_is_refused(way: str, folder: Path, since: float) -> None:
     with pytest.raises(ContractError, match="All that encode and decode need is in state"):
-        call_in_own_process(Inherited.now(), guarded, way, folder, since)
+        PROCESSES.call([__name__], guarded, way, folder, since)
 
 
 @pytest.mark.thorough
@@ -194,8 +195,9 @@ def test_so_is_what_a_module_reads_while_it_is_imported(
     content = pickle.dumps((mine.encode, (), {}))
     del sys.modules["mine"]
     rules = FileRules(since, DataFiles(), but=folder / "encoder")
+    processes = OwnProcesses(Inherited.now())
     with pytest.raises(ContractError, match=f"reads .*{LEAK}, which was changed since the ver"):
-        call_in_own_process(Inherited.now(), _call_alone, content, rules, "mine", [])
+        processes.call([], _call_alone, content, rules, "mine")
 
 
 @pytest.mark.thorough
@@ -203,7 +205,7 @@ def test_libraries_may_ask_how_many_cores_there_are(folder: Path, since: float) 
     """Trees of scikit-learn do, and a program answers."""
     content = pickle.dumps((count_cores, (), {}))
     rules = FileRules(since, DataFiles(), but=folder / "encoder")
-    answer = call_in_own_process(Inherited.now(), _call_alone, content, rules, "mine", [])
+    answer = PROCESSES.call([], _call_alone, content, rules, "mine")
     assert pickle.loads(answer) > 0
 
 
@@ -339,12 +341,12 @@ def test_a_fit_finds_neither_the_data_nor_what_was_left(
     way: str, folder: Path, since: float, shared: Any
 ) -> None:
     with pytest.raises(ContractError, match="All that fit needs is given to it"):
-        call_in_own_process(Inherited.now(), trains, way, folder, since)
+        PROCESSES.call([__name__], trains, way, folder, since)
 
 
 @pytest.mark.thorough
 def test_it_may_write_files_and_read_what_it_has_written(folder: Path, since: float) -> None:
-    call_in_own_process(Inherited.now(), trains, "files of its own", folder, since)
+    PROCESSES.call([__name__], trains, "files of its own", folder, since)
 
 
 @pytest.fixture
@@ -364,7 +366,7 @@ def test_so_is_what_is_left_without_opening_a_file(
     way: str, folder: Path, since: float, shared: Any
 ) -> None:
     with pytest.raises(ContractError, match="All that encode and decode need is in state"):
-        call_in_own_process(Inherited.now(), guarded, way, folder, since)
+        PROCESSES.call([__name__], guarded, way, folder, since)
 
 
 @pytest.mark.parametrize(
