@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import json
 import os
 import pickle
 import signal
@@ -159,7 +160,7 @@ class _Server:
         """Start a process, in which libraries are loaded; return the way to it."""
         ours, theirs = socket.socketpair()
         with theirs, contextlib.suppress(OSError):  # it died: then there is no answer
-            socket.send_fds(self._control, [" ".join(libraries).encode()], [theirs.fileno()])
+            socket.send_fds(self._control, [json.dumps(libraries).encode()], [theirs.fileno()])
         return Connection(ours.detach())
 
     def end_call(self, *, dead: bool) -> int:
@@ -196,7 +197,7 @@ def _serve(descriptor: int) -> None:
             libraries, connections, _, _ = socket.recv_fds(control, 1 << 16, 1)
             if not connections:
                 return
-            for library in libraries.decode().split():
+            for library in json.loads(libraries):
                 importlib.import_module(library)
             gc.freeze()  # so that processes go on to share its memory
             if (process := os.fork()) == 0:

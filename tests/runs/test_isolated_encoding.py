@@ -375,12 +375,14 @@ class Aware(Honest):
     name, track = "sees-s", Track.AWARE
 
 
-def encoded_alone(method: type[Method], data: Prepared, results: Path) -> EncodedAlone:
+def encoded_alone(
+    method: type[Method], data: Prepared, results: Path, processes: OwnProcesses = PROCESSES
+) -> EncodedAlone:
     """Train a method for ten steps, keep what a run keeps, and encode its last point alone."""
     config = RunConfig(methods=(method.name,), datasets=(data.info.name,), points=2)
     (*_, planned) = units_of(method, method.Params(), data, make_budget(10, data), config)
     params = dict(planned.record("").params)
-    apart = Isolation(time.time(), DataFiles(), PROCESSES, method.name, params)
+    apart = Isolation(time.time(), DataFiles(), processes, method.name, params)
     result = fit_of(planned, data, rows=planned.budget.audit.rows)
     assert result.status is Status.DONE, result.traceback
     unit: UnitRecord = planned.record("run").replace(
@@ -462,7 +464,7 @@ def test_what_was_put_into_a_file_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("STASH", str(tmp_path / "stash.npz"))
-    alone = encoded_alone(method, prepared, tmp_path)
+    alone = encoded_alone(method, prepared, tmp_path, OwnProcesses(Inherited.now()))
     assert not alone.agrees
     assert re.search(says, str(alone.why))
 

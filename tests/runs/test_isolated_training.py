@@ -7,7 +7,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -147,20 +147,21 @@ class OneDiverges(Fits):
         return [Diverged("the loss is no number"), *super().fit(train, units[1:], context)]
 
 
-@pytest.fixture
-def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A file of the data, there before the verification began."""
-    path = tmp_path / "people.csv"
+    path = tmp_path_factory.mktemp("data") / "people.csv"
     path.write_text("41")
-    monkeypatch.setenv("PEOPLE", str(path))
     return path
 
 
-@pytest.fixture
-def isolation(people: Path) -> Isolation:
+@pytest.fixture(scope="module")
+def isolation(people: Path) -> Iterator[Isolation]:
     time.sleep(0.05)
-    processes = OwnProcesses(Inherited.now())
-    return Isolation(time.time(), DataFiles.among([people]), processes, "mine", {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PEOPLE", str(people))
+        processes = OwnProcesses(Inherited.now())
+        yield Isolation(time.time(), DataFiles.among([people]), processes, "mine", {})
 
 
 def trained(

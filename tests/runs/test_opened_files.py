@@ -341,12 +341,12 @@ def test_a_fit_finds_neither_the_data_nor_what_was_left(
     way: str, folder: Path, since: float, shared: Any
 ) -> None:
     with pytest.raises(ContractError, match="All that fit needs is given to it"):
-        PROCESSES.call([__name__], trains, way, folder, since)
+        PROCESSES.call([__name__, "torch"], trains, way, folder, since)
 
 
 @pytest.mark.thorough
 def test_it_may_write_files_and_read_what_it_has_written(folder: Path, since: float) -> None:
-    PROCESSES.call([__name__], trains, "files of its own", folder, since)
+    PROCESSES.call([__name__, "torch"], trains, "files of its own", folder, since)
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def wait_for(written: Path) -> None:
 
 
 def test_it_answers_from_another_process() -> None:
-    pid, value = PROCESSES.call([__name__], pid_and, 3, times=2)
+    pid, value = PROCESSES.call([], pid_and, 3, times=2)
     assert value == 6
     assert pid != os.getpid()
 
