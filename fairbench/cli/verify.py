@@ -35,8 +35,8 @@ from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.isolated_encoding import EncodedAlone, encode_alone
-from fairbench.runs.isolation import Isolation
-from fairbench.runs.own_processes import Inherited, OwnProcesses
+from fairbench.runs.isolation import Isolation, isolated_processes
+from fairbench.runs.own_processes import OwnProcesses
 from fairbench.runs.plan import make_plan
 from fairbench.runs.training import TrainingRun
 from fairbench.runs.verification import SubmittedRow, check_source
@@ -133,7 +133,7 @@ def verify_command(
                 "with --add-to.",
             )
     # Before the plugin is imported.
-    processes, began = OwnProcesses(Inherited.now()), time.time()
+    processes, began = isolated_processes(), time.time()
     registry = load_plugins()
     submission = read_submission(file)
     board = find_board(against, registry, submission.info.dataset)

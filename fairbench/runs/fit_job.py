@@ -157,7 +157,7 @@ class FitJob:
         trained = None
         if self.isolation is not None:
             progress(0.0, "training in a process of its own")
-            trained = self._train_alone(method, self.isolation, meter, reported)
+            trained = self._train_alone(method, self.isolation, meter, reported, progress)
         if trained is None:
             trained = self._train(method, meter, reported, progress)
         rows = RowsToEncode.of(self.data)
@@ -171,9 +171,7 @@ class FitJob:
         context = FitContext(
             iterations=self.iterations,
             device=self.device,
-            progress=lambda fraction, note: progress(
-                0.95 * finite_number(fraction, "the fraction given to progress()"), note
-            ),
+            progress=_training_share_of(progress),
             report=reported.report,
             deadline=self._deadline,
             checkpoint=self.checkpoint,
@@ -196,7 +194,12 @@ class FitJob:
         return fitted, files
 
     def _train_alone(
-        self, method: Method, isolation: Isolation, meter: Meter, reported: ReportedCosts
+        self,
+        method: Method,
+        isolation: Isolation,
+        meter: Meter,
+        reported: ReportedCosts,
+        progress: Progress,
     ) -> _Trained | None:
         """Train in a process that has the training rows alone; None where that is not possible."""
         task = IsolatedTrainingTask(
@@ -208,7 +211,7 @@ class FitJob:
             self._deadline,
         )
         with meter.phase("train"):
-            trained = task.train(isolation)
+            trained = task.train(isolation, _training_share_of(progress))
         if trained is None:
             return None
         reported.update(trained.costs)
@@ -357,6 +360,13 @@ class _FittedStack:
         if unit.point is None:
             raise ContractError(f"{method.name} is single-shot: its fit must return a Curve.")
         return (unit.point,), [outcome]
+
+
+def _training_share_of(progress: Progress) -> Progress:
+    """Return what takes the progress of the training, which is a share of that of the job."""
+    return lambda fraction, note: progress(
+        0.95 * finite_number(fraction, "the fraction given to progress()"), note
+    )
 
 
 def _plain(unit: Unit) -> Unit:

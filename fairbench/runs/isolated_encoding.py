@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,6 @@ from fairbench.store import encoders, files
 from fairbench.store.records import UnitRecord
 from fairbench.store.text import describe
 
-Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 MAX_DIFFERING = 0.01
@@ -82,15 +82,15 @@ class IsolatedEncodingTask:
 
         From a process of its own, as in :meth:`decode`.
         """
-        return self._alone(IsolatedEncodingTask._encode, self)
+        return self._alone(partial(IsolatedEncodingTask._encode, self))
 
     def decode(self, drawn: Sequence[np.ndarray]) -> EncodedRows:
         """Decode what another process encoded: nothing can be remembered of the rows."""
-        return self._alone(IsolatedEncodingTask._decode, self, drawn)
+        return self._alone(partial(IsolatedEncodingTask._decode, self, drawn))
 
     def decoding_errors(self, drawn: Sequence[np.ndarray]) -> np.ndarray | None:
         """Return squared errors ``(n, groups)`` of the same, mean over draws; None: no decoder."""
-        return self._alone(IsolatedEncodingTask._errors, self, drawn)
+        return self._alone(partial(IsolatedEncodingTask._errors, self, drawn))
 
     def among_others(
         self, rng: np.random.Generator
@@ -106,11 +106,8 @@ class IsolatedEncodingTask:
         ]
         return replace(self, parts=parts), np.concatenate(stay)
 
-    def _alone(
-        self, call: Callable[Given, Answer], *arguments: Given.args, **named: Given.kwargs
-    ) -> Answer:
-        rules = self.isolation.rules(but=self.encoder)
-        return self.isolation.call(rules, call, *arguments, **named)
+    def _alone(self, call: Callable[[], Answer]) -> Answer:
+        return self.isolation.call(self.isolation.rules(but=self.encoder), call)
 
     def _encode(self) -> list[np.ndarray]:
         representation = self._read().at(self.point)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from fairbench.api import FitContext, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Method, Representation
 from fairbench.runs.isolation import Isolation
+from fairbench.runs.own_processes import tell
 from fairbench.runs.plugin_values import (
     ContractError,
+    Progress,
     ReportedCosts,
     finite_number,
     one_per_unit,
@@ -54,16 +57,20 @@ class IsolatedTrainingTask:
     device: str
     deadline: float | None
 
-    def train(self, isolation: Isolation) -> TrainedAlone | None:
+    def train(self, isolation: Isolation, progress: Progress) -> TrainedAlone | None:
         """Fit in a process of its own; None where the method cannot be restored from arrays.
 
-        There are no checkpoints: a file that it finds could hold what it may not know. Raises what
-        ``fit`` raises, and ContractError where it opens what it may not.
+        ``progress`` gets what the fit says of it. There are no checkpoints: a file that it finds
+        could hold what it may not know. Raises what ``fit`` raises, and ContractError where it
+        opens what it may not.
         """
         if self.method.restore is Method.restore:
             return None
-        call = IsolatedTrainingTask._train
-        return isolation.call(isolation.rules(trains=True), call, self, isolation.params)
+        call = partial(IsolatedTrainingTask._train, self, isolation.params)
+        try:
+            return isolation.call(isolation.rules(trains=True), call, lambda told: progress(*told))
+        finally:
+            isolation.processes.end()  # what follows in this job needs memory, and no other process
 
     def _train(self, params: Mapping[str, object]) -> TrainedAlone | None:
         if self.rows.info.architecture.image is not None:
@@ -72,7 +79,7 @@ class IsolatedTrainingTask:
         context = FitContext(
             iterations=self.iterations,
             device=self.device,
-            progress=lambda fraction, note: _check_progress(fraction),
+            progress=lambda fraction, note: tell([_checked(fraction), str(note)]),
             report=reported.report,
             deadline=self.deadline,
         )
@@ -109,5 +116,5 @@ def _state_of(fitted: Representation | Curve) -> State | None:
     return arrays
 
 
-def _check_progress(fraction: float) -> None:
-    finite_number(fraction, "the fraction given to progress()")
+def _checked(fraction: float) -> float:
+    return finite_number(fraction, "the fraction given to progress()")

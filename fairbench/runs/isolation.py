@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import importlib
 import pickle
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from io import BytesIO
 from multiprocessing import get_start_method, resource_tracker
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from fairbench.runs.data_files import DataFiles
 from fairbench.runs.opened_files import FileRules, no_new_files
-from fairbench.runs.own_processes import OwnProcesses, dump
+from fairbench.runs.own_processes import Inherited, OwnProcesses, dump
 from fairbench.training.threads import use_one_thread
 
-Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
-_LARGE = (
-    *("sklearn.ensemble", "pandas", "torch", "torch._dynamo", "torch._inductor.compile_fx"),
+_LIBRARIES = ("sklearn.ensemble", "pandas", "torch", "joblib", "threadpoolctl", "psutil")
+_LIKE_HERE = (
+    *("torch._dynamo", "torch._inductor.compile_fx"),
     "urllib3.util.connection",  # it opens a socket when it is loaded, to see whether it can
 )
 """Libraries that are loaded beforehand: from their sources alone it would take long."""
+
+
+def isolated_processes() -> OwnProcesses:
+    """Return processes that inherit what there is now: call it before a plugin is imported."""
+    return OwnProcesses(Inherited.now(), _LIBRARIES, _LIKE_HERE)
 
 
 @dataclass(frozen=True)
@@ -62,30 +67,27 @@ class Isolation:
     def call(
         self,
         rules: FileRules,
-        function: Callable[Given, Answer],
-        *arguments: Given.args,
-        **named: Given.kwargs,
+        call: Callable[[], Answer],
+        told: Callable[[Any], None] = lambda value: None,
     ) -> Answer:
-        """Call a function in a process of its own.
+        """Make a call in a process of its own; ``told`` gets what it tells.
 
-        Raises what that raises, and ContractError where it broke a rule.
+        Raises what the call raises, and ContractError where it broke a rule.
         """
         # As bytes: the plugin's module is imported where it is seen what that opens.
         content = BytesIO()
-        dump((function, arguments, named), content)
-        loaded = [library for library in _LARGE if library in sys.modules]
-        answer = self.processes.call(loaded, _call_alone, content.getvalue(), rules, self.method)
-        return cast(Answer, pickle.loads(answer))
+        dump(call, content)
+        alone = partial(_call_alone, content.getvalue(), rules, self.method)
+        return cast(Answer, pickle.loads(self.processes.call(alone, told)))
 
 
 def _call_alone(content: bytes, rules: FileRules, name: str) -> bytes:
-    """Call what is pickled, in a process that has opened no file of a plugin yet."""
+    """Make a call that is pickled, in a process that has opened no file of a plugin yet."""
     # Trees of scikit-learn ask it, and it asks a program, once: plugins may start none.
     importlib.import_module("joblib").cpu_count(only_physical_cores=True)
     use_one_thread()
     if get_start_method() != "fork":
         resource_tracker.ensure_running()  # for locks of threads, as of tqdm
     with no_new_files(rules, name):
-        function, arguments, named = pickle.loads(content)
         # As bytes again: what pickle asks of an answer is seen too.
-        return pickle.dumps(function(*arguments, **named))
+        return pickle.dumps(pickle.loads(content)())

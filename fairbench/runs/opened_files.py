@@ -47,6 +47,7 @@ _LINKS = _events("os.link os.mkdir os.remove os.rename os.rmdir os.symlink")
 _CHANGES = _LINKS | _events("os.chmod os.chown os.removexattr os.setxattr os.truncate os.utime")
 """What leaves something behind, by the names of Python's events."""
 _ATTRIBUTES = _events("os.getxattr os.listxattr")
+_LOCKS = _events("fcntl.fcntl fcntl.flock fcntl.lockf")
 _PROGRAMS = _events(
     f"{_NEW_PROCESS} _winapi.CreateProcess os.exec os.fork os.forkpty os.posix_spawn os.spawn "
     "os.startfile os.system pty.spawn subprocess.Popen cpython.PyInterpreterState_New"
@@ -57,6 +58,7 @@ _OTHER_EVENTS = {
         "changes a folder": _LINKS,
         "changes a file": _CHANGES - _LINKS,
         "reads the attributes of a file": _ATTRIBUTES,
+        "asks for a lock, or for flags": _LOCKS,
         "opens shared memory": {_SHARED_MEMORY},
         "starts a program": _PROGRAMS,
         "opens a database": {"sqlite3.connect"},
@@ -169,7 +171,7 @@ class _Watch:
             self._renamed(event, *map(_place, arguments[:2]))
         elif event == "os.mkdir" and _is_absent(arguments[0]):
             self._made.add(_place(arguments[0]))
-        return event in _CHANGES
+        return event in _CHANGES or event == "fcntl.flock"  # by which a compiler waits for others
 
     def _renamed(self, event: str, source: str, target: str) -> None:
         """Note which names are those of its own files from now on."""

@@ -1,4 +1,4 @@
-"""Calls in processes of their own: each has nothing but what it is given, and ends with the call.
+"""Calls in processes of their own, which have what they are given, and end with the call.
 
 They are forked from a server, which has loaded libraries and nothing else: to load those takes
 seconds, and a fork milliseconds.
@@ -18,17 +18,18 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from multiprocessing.connection import Connection
-from typing import Any, NoReturn, ParamSpec, TypeVar, cast
+from typing import Any, NoReturn, TypeVar, cast
 
 from fairbench.runs import session
+from fairbench.runs.deaths import how_it_died, processes_killed_for_memory
+from fairbench.store.status import Status
 from fairbench.store.text import describe, describe_fully
 from fairbench.training.device import VISIBLE
 
-Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
 
 _LONGEST_END = 15.0
@@ -36,15 +37,19 @@ _LONGEST_END = 15.0
 _LONGEST_DEATH = 5.0
 """Seconds in which a call that is dead ends by itself, and leaves its exit code."""
 
-_END, _TELL = b"e", b"t"
-"""What the server is asked once it has made a call: to end it, or to tell how it ended."""
+_FORKED = b"f"
+"""What the server says when it has forked."""
+_END, _SAY_HOW = b"e", b"h"
+"""What it is asked then: to end the process, or to say how the process ended by itself."""
+_TOLD, _ANSWER = b"t", b"a"
+"""What a call sends before something that it tells, and before its answer."""
 
-_SERVE = "import sys; sys.path[:] = {path!r}; from {module} import _serve; _serve({descriptor})"
+_SERVE = "import sys; sys.path[:] = {path}; from {module} import _serve; _serve({control}, {names})"
 
 
 @dataclass(frozen=True)
 class Inherited:
-    """What the processes have of the one that calls, beside what they are given.
+    """What processes have of the one that calls, beside what they are given.
 
     Parameters
     ----------
@@ -74,55 +79,88 @@ class Inherited:
 
 
 class OwnProcesses:
-    """Processes of calls, one at a time. Where this is sent to another process, it starts its own.
+    """Processes of calls, one at a time. A copy in another process has a server of its own.
 
     Parameters
     ----------
     inherited : Inherited
+    libraries : sequence of str
+        Modules that every process has loaded.
+    like_here : sequence of str
+        Modules that processes have loaded too, if the one that calls first has.
     """
 
-    def __init__(self, inherited: Inherited) -> None:
-        self._inherited = inherited
+    def __init__(
+        self,
+        inherited: Inherited,
+        libraries: Sequence[str] = (),
+        like_here: Sequence[str] = (),
+    ) -> None:
+        self._given = inherited, tuple(libraries), tuple(like_here)
         self._server: _Server | None = None
 
-    def __reduce__(self) -> tuple[type[OwnProcesses], tuple[Inherited]]:
-        return OwnProcesses, (self._inherited,)
+    def __reduce__(self) -> tuple[type[OwnProcesses], tuple[Any, ...]]:
+        return OwnProcesses, self._given
 
     def call(
-        self,
-        libraries: Sequence[str],
-        function: Callable[Given, Answer],
-        *arguments: Given.args,
-        **keywords: Given.kwargs,
+        self, call: Callable[[], Answer], told: Callable[[Any], None] = lambda value: None
     ) -> Answer:
-        """Call a function of a module in a new process that has libraries; return its answer.
+        """Make a call, such as a partial one of a function of a module; return its answer.
 
-        What it prints is lost. What it raises is raised here, with a note of where, as RuntimeError
-        where it is no Exception, such as SystemExit. Whatever ends the wait, such as Ctrl-C, ends
-        the process. What the process has started ends with it. RuntimeError says that the process
-        died.
+        ``told`` gets what the call tells by :func:`tell`. What it prints is lost. What it raises is
+        raised here, with a note of where, as RuntimeError where it is no Exception, such as
+        SystemExit. Whatever ends the wait, such as Ctrl-C, ends the process. What the process has
+        started ends with it. RuntimeError says that the process died, MemoryError that it was
+        killed for lack of memory.
         """
         message = BytesIO()
-        dump((function, arguments, keywords), message)
-        if self._server is None or self._server.gone:
-            self._server = _Server(self._inherited)
-            weakref.finalize(self, self._server.end)
-        server, answer, dead = self._server, b"", False
+        dump(call, message)
+        server = self._taken()
+        killed_before = processes_killed_for_memory()
         try:
-            with server.fork(libraries) as connection:
-                try:
-                    connection.send_bytes(message.getbuffer())
-                    answer = connection.recv_bytes()
-                except (EOFError, OSError):
-                    dead = True
-        finally:
-            code = server.end_call(dead=dead)
-        if dead:
-            raise RuntimeError(f"its process ended with exit code {code}")
+            answer = server.ask(message.getbuffer(), told)
+            code = server.end_call(dead=answer is None)
+        except BaseException:
+            server.end()
+            raise
+        self._server = None if server.gone else server
+        if answer is None:
+            status, how = how_it_died(code, killed_before)
+            kind = MemoryError if status is Status.OOM else RuntimeError
+            raise kind(f"in a process of its own: {how}")
         raised, value = pickle.loads(answer)
         if raised:
             raise value
         return cast(Answer, value)
+
+    def end(self) -> None:
+        """End what stays between calls, and takes memory. A later call starts it again."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.end()
+
+    def _taken(self) -> _Server:
+        """Return the server, which is put back after a call that has ended as it should."""
+        server, self._server = self._server, None
+        if server is not None and not server.gone:
+            return server
+        if server is not None:
+            server.end()
+        inherited, libraries, like_here = self._given
+        server = _Server(inherited, [*libraries, *(one for one in like_here if one in sys.modules)])
+        weakref.finalize(self, server.end)
+        return server
+
+
+def tell(value: Any) -> None:
+    """Tell something that JSON can say to the one that waits for the answer of this call."""
+    if _asker is not None:
+        _asker.send_bytes(_TOLD)
+        _asker.send_bytes(json.dumps(value).encode())
+
+
+_asker: Connection | None = None
+"""Where the answer goes, in the process of a call."""
 
 
 def dump(value: Any, file: BytesIO) -> None:
@@ -135,11 +173,14 @@ def dump(value: Any, file: BytesIO) -> None:
 class _Server:
     """The process that forks, as the one that calls sees it."""
 
-    def __init__(self, inherited: Inherited) -> None:
+    def __init__(self, inherited: Inherited, libraries: Sequence[str]) -> None:
         self._control, theirs = socket.socketpair()
         with theirs:
             code = _SERVE.format(
-                path=list(inherited.path), module=__name__, descriptor=theirs.fileno()
+                path=list(map(str, inherited.path)),
+                module=__name__,
+                control=theirs.fileno(),
+                names=list(libraries),
             )
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", code],
@@ -154,30 +195,49 @@ class _Server:
 
     @property
     def gone(self) -> bool:
-        return self._control.fileno() < 0 or self._process.poll() is not None
+        return self._process.poll() is not None
 
-    def fork(self, libraries: Sequence[str]) -> Connection:
-        """Start a process, in which libraries are loaded; return the way to it."""
-        ours, theirs = socket.socketpair()
-        with theirs, contextlib.suppress(OSError):  # it died: then there is no answer
-            socket.send_fds(self._control, [json.dumps(libraries).encode()], [theirs.fileno()])
-        return Connection(ours.detach())
+    def ask(self, message: memoryview, told: Callable[[Any], None]) -> bytes | None:
+        """Make a call; return its answer, or None where its process died."""
+        with self._forked() as (questions, answers):
+            with questions, contextlib.suppress(OSError):  # it may be dead
+                questions.send_bytes(message)
+            while (kind := _received(answers)) == _TOLD:
+                told(json.loads(_received(answers) or b"null"))
+            return None if kind is None else _received(answers)
+
+    @contextlib.contextmanager
+    def _forked(self) -> Iterator[tuple[Connection, Connection]]:
+        """Start a process; give the way to it, and the way back."""
+        pipes = [os.pipe(), os.pipe()]
+        (asked, asks), (answered, answers) = pipes
+        with Connection(asks, readable=False) as to, Connection(answered, writable=False) as back:
+            try:
+                with contextlib.suppress(OSError):  # it is gone: then nobody answers
+                    socket.send_fds(self._control, [b" "], [asked, answers])
+                    self._control.recv(1)
+            except BaseException:
+                self._process.kill()  # it may load libraries for a while
+                raise
+            finally:
+                os.close(asked)
+                os.close(answers)
+            yield to, back
 
     def end_call(self, *, dead: bool) -> int:
         """End the process of a call, and what it has started; return its exit code.
 
         ``dead``: it seems to have died, so how it did is waited for.
         """
-        told = b""
-        try:
+        with contextlib.suppress(OSError):
             self._control.settimeout(_LONGEST_END + _LONGEST_DEATH)
-            with contextlib.suppress(OSError):
-                self._control.sendall(_TELL if dead else _END)
-                told = self._control.recv(16)
-        finally:
-            if not told:  # also where the wait is interrupted: the next answer would be this one
-                self.end()
-        return int(told or self._process.returncode)
+            self._control.sendall(_SAY_HOW if dead else _END)
+            code = self._control.recv(16)
+            self._control.settimeout(None)
+            if code:
+                return int(code)
+        self.end()
+        return self._process.returncode
 
     def end(self) -> None:
         """End the server; it ends what it has forked."""
@@ -189,23 +249,37 @@ class _Server:
             self._process.wait()
 
 
-def _serve(descriptor: int) -> None:
+def _received(connection: Connection) -> bytes | None:
+    """Return what comes next; None: nothing will, as the process at the other end died."""
+    try:
+        return connection.recv_bytes()
+    except (EOFError, OSError):
+        return None
+
+
+def _serve(descriptor: int, libraries: Sequence[str]) -> None:
     """Fork a process for each call that is asked for, until who asks is gone."""
+    session.end_with_parent()
     gc.disable()  # what is loaded is never garbage
+    for library in libraries:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(library)
+    gc.freeze()  # so that processes go on to share its memory
     with socket.socket(fileno=descriptor) as control:
         while True:
-            libraries, connections, _, _ = socket.recv_fds(control, 1 << 16, 1)
-            if not connections:
+            _, pipes, _, _ = socket.recv_fds(control, 1, 2)
+            if not pipes:
                 return
-            for library in json.loads(libraries):
-                importlib.import_module(library)
-            gc.freeze()  # so that processes go on to share its memory
             if (process := os.fork()) == 0:
                 control.close()
-                _answer(connections[0])
-            os.close(connections[0])  # else the end of the process would not be seen
-            asked = control.recv(1)
-            status = _end(process, after=_LONGEST_DEATH if asked == _TELL else 0.0)
+                _answer(*pipes)
+            for pipe in pipes:  # else the end of the process would not be seen
+                os.close(pipe)
+            asked = b""
+            with contextlib.suppress(OSError):  # who asked is gone
+                control.sendall(_FORKED)
+                asked = control.recv(1)
+            status = _end(process, after=_LONGEST_DEATH if asked == _SAY_HOW else 0.0)
             if not asked:
                 return
             control.sendall(str(os.waitstatus_to_exitcode(status)).encode())
@@ -223,22 +297,27 @@ def _end(process: int, *, after: float) -> int:
     return os.waitpid(process, 0)[1]
 
 
-def _answer(descriptor: int) -> NoReturn:
+def _answer(question: int, answer: int) -> NoReturn:
     """Make the call that comes, send what comes of it, and end this process."""
+    global _asker
     try:
-        session.start_guarded([descriptor])
+        session.start_guarded([question, answer])
+        _open_nothing_shared()
         gc.enable()
         _draw_new_seeds()
-        connection = Connection(descriptor)
-        connection.send_bytes(_answer_to(connection.recv_bytes()))
+        _asker = Connection(answer, readable=False)
+        message = _answer_to(Connection(question, writable=False))
+        _asker.send_bytes(_ANSWER)
+        _asker.send_bytes(message)
     finally:
-        os._exit(1)  # the one that calls has ended it before, but for its death
+        os._exit(1)  # where an answer was sent, nobody looks at it
 
 
-def _answer_to(message: bytes) -> bytes:
+def _answer_to(questions: Connection) -> bytes:
     try:
-        function, arguments, keywords = pickle.loads(message)
-        answer = (False, function(*arguments, **keywords))
+        with questions:  # so that nobody can add anything to what was asked
+            call = pickle.loads(questions.recv_bytes())
+        answer = (False, call())
     except Exception as error:
         error.add_note(f"In a process of its own: {describe_fully(error)}")
         answer = (True, error)
@@ -253,12 +332,20 @@ def _answer_to(message: bytes) -> bytes:
     return message
 
 
-def _draw_new_seeds() -> None:
-    """Seed what all processes have from the server: else they would draw the same numbers.
+def _open_nothing_shared() -> None:
+    """Open the standard streams anew: locks of a file that calls share would last."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(null, stream)
+    os.close(null)
 
-    Python's own generator does so by itself.
+
+def _draw_new_seeds() -> None:
+    """Seed the generators of libraries, which else draw the same numbers in each process.
+
+    Python's own does so by itself.
     """
     if (numpy := sys.modules.get("numpy")) is not None:
         numpy.random.seed()
     if (torch := sys.modules.get("torch")) is not None:
-        torch.seed()
+        torch.default_generator.seed()

@@ -45,7 +45,7 @@ def start_guarded(descriptors: Sequence[int]) -> None:
     os.setsid()
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     # The parent, the fork server, ends when the driver is gone, however that went.
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    end_with_parent()
     awaited = _ENDING | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
     guardian = os.getpid()
@@ -71,6 +71,11 @@ def start_guarded(descriptors: Sequence[int]) -> None:
             _end_by(-code)
     finally:
         os._exit(code if code >= 0 else 1)
+
+
+def end_with_parent() -> None:
+    """End this process when the one that started it ends, however that goes; on Linux alone."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end_all(guardian: int) -> None:

@@ -23,8 +23,8 @@ from fairbench.runs.data_files import DataFiles
 from fairbench.runs.encoded_rows import EncodedRows
 from fairbench.runs.encoding import RowsToEncode
 from fairbench.runs.isolated_encoding import EncodedAlone, IsolatedEncodingTask, encode_alone
-from fairbench.runs.isolation import Isolation
-from fairbench.runs.own_processes import Inherited, OwnProcesses
+from fairbench.runs.isolation import Isolation, isolated_processes
+from fairbench.runs.own_processes import OwnProcesses
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.store import encoders, files
 from fairbench.store.records import ReadPoint, UnitRecord
@@ -32,7 +32,7 @@ from fairbench.store.status import Status
 from tests.support.fits import fit_of
 
 SLOWER = ("pca", "beta-vae", "merged-cells")
-PROCESSES = OwnProcesses(Inherited.now())
+PROCESSES = isolated_processes()
 
 
 class Sums(Representation):
@@ -398,9 +398,8 @@ def encoded_alone(
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is tested is which rows are encoded together: no process needs seconds to start."""
 
-    def call_here(_: Any, __: Any, ___: Any, content: bytes, *others: Any) -> bytes:
-        call, arguments, named = pickle.loads(content)
-        return pickle.dumps(call(*arguments, **named))
+    def call_here(_: Any, alone: Any, told: Any) -> bytes:
+        return pickle.dumps(pickle.loads(alone.args[0])())
 
     monkeypatch.setattr(OwnProcesses, "call", call_here)
 
@@ -464,7 +463,7 @@ def test_what_was_put_into_a_file_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("STASH", str(tmp_path / "stash.npz"))
-    alone = encoded_alone(method, prepared, tmp_path, OwnProcesses(Inherited.now()))
+    alone = encoded_alone(method, prepared, tmp_path, isolated_processes())
     assert not alone.agrees
     assert re.search(says, str(alone.why))
 

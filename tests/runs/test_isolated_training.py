@@ -21,10 +21,9 @@ from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.data_files import DataFiles
 from fairbench.runs.fit_job import UnitResult
-from fairbench.runs.isolation import Isolation
-from fairbench.runs.own_processes import Inherited, OwnProcesses
+from fairbench.runs.isolation import Isolation, isolated_processes
 from fairbench.runs.plan import make_budget, units_of
-from fairbench.runs.plugin_values import ContractError
+from fairbench.runs.plugin_values import ContractError, Progress
 from fairbench.store.status import Status
 from fairbench.training.schedule import FEWEST_COMPILED
 from tests.support.fits import job_of
@@ -160,7 +159,7 @@ def isolation(people: Path) -> Iterator[Isolation]:
     time.sleep(0.05)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PEOPLE", str(people))
-        processes = OwnProcesses(Inherited.now())
+        processes = isolated_processes()
         yield Isolation(time.time(), DataFiles.among([people]), processes, "mine", {})
 
 
@@ -169,6 +168,7 @@ def trained(
     data: Prepared,
     isolation: Isolation | None,
     seeds: int = 1,
+    progress: Progress = lambda share, note: None,
     **given: Any,
 ) -> list[UnitResult]:
     """Train one unit a seed, alone or here, and encode; ``given``: of the job."""
@@ -179,7 +179,7 @@ def trained(
         seeds=tuple(range(seeds)),
     )
     planned = units_of(method, method.Params(), data, make_budget(10, data), config)[:seeds]
-    return job_of(*planned, data=data, isolation=isolation, **given).run(lambda share, note: None)
+    return job_of(*planned, data=data, isolation=isolation, **given).run(progress)
 
 
 def differ(one: UnitResult, other: UnitResult) -> bool:
@@ -200,6 +200,17 @@ def test_honest_methods_give_the_codes_and_encoders_that_they_give_in_a_run(
     assert not differ(alone, here)
     assert alone.encoder == here.encoder
     assert alone.points == here.points
+
+
+@pytest.mark.thorough
+def test_how_far_a_training_is_can_be_followed(prepared: Prepared, isolation: Isolation) -> None:
+    shares: dict[str, float] = {}
+
+    def note(share: float, what: str) -> None:
+        shares[what] = share
+
+    trained(load_registry().methods["sofair"], prepared, isolation, progress=note)
+    assert shares["step 9 of 10"] == pytest.approx(0.95 * 9 / 10)
 
 
 @pytest.mark.slow

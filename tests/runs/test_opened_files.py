@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import os
 import pickle
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from multiprocessing import get_context, shared_memory
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +32,7 @@ from fairbench.runs.own_processes import Inherited, OwnProcesses
 from fairbench.runs.plugin_values import ContractError
 
 LEAK = "leak.npy"
-PROCESSES = OwnProcesses(Inherited.now())
+PROCESSES = OwnProcesses(Inherited.now(), [__name__, "torch"])
 
 MODULE = """
 from pathlib import Path
@@ -116,6 +118,11 @@ def fork(folder: Path) -> None:
     os.waitpid(child, 0)
 
 
+def ask_for_locks(folder: Path) -> None:
+    with open(os.devnull) as null:
+        fcntl.fcntl(null, fcntl.F_GETLK, b"0" * 32)
+
+
 WAYS: dict[str, Callable[[Path], None]] = {
     "shared memory": read_shared_memory,
     "a datagram": send,
@@ -130,6 +137,7 @@ WAYS: dict[str, Callable[[Path], None]] = {
     "a command": lambda folder: os.system("true"),
     "a process": start_process,
     "a copy of the process": fork,
+    "locks": ask_for_locks,
     "cutting": lambda folder: os.truncate(folder / "older", 0),
 }
 """Ways to leave or find something that open no file by its name."""
@@ -164,7 +172,7 @@ def since(folder: Path) -> float:
     ["the encoder itself", pytest.param("an older file", marks=pytest.mark.thorough), "a module"],
 )
 def test_what_was_there_before_may_be_read(way: str, folder: Path, since: float) -> None:
-    PROCESSES.call([__name__], guarded, way, folder, since)
+    PROCESSES.call(partial(guarded, way, folder, since))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="as Linux names files")
@@ -180,7 +188,7 @@ def test_what_was_there_before_may_be_read(way: str, folder: Path, since: float)
 )
 def test_what_the_training_left_is_refused(way: str, folder: Path, since: float) -> None:
     with pytest.raises(ContractError, match="All that encode and decode need is in state"):
-        PROCESSES.call([__name__], guarded, way, folder, since)
+        PROCESSES.call(partial(guarded, way, folder, since))
 
 
 @pytest.mark.thorough
@@ -192,20 +200,20 @@ def test_so_is_what_a_module_reads_while_it_is_imported(
     import mine  # type: ignore[import-not-found]
 
     (folder / "elsewhere").rename(folder / LEAK)
-    content = pickle.dumps((mine.encode, (), {}))
+    content = pickle.dumps(mine.encode)
     del sys.modules["mine"]
     rules = FileRules(since, DataFiles(), but=folder / "encoder")
     processes = OwnProcesses(Inherited.now())
     with pytest.raises(ContractError, match=f"reads .*{LEAK}, which was changed since the ver"):
-        processes.call([], _call_alone, content, rules, "mine")
+        processes.call(partial(_call_alone, content, rules, "mine"))
 
 
 @pytest.mark.thorough
 def test_libraries_may_ask_how_many_cores_there_are(folder: Path, since: float) -> None:
     """Trees of scikit-learn do, and a program answers."""
-    content = pickle.dumps((count_cores, (), {}))
+    content = pickle.dumps(count_cores)
     rules = FileRules(since, DataFiles(), but=folder / "encoder")
-    answer = PROCESSES.call([], _call_alone, content, rules, "mine")
+    answer = PROCESSES.call(partial(_call_alone, content, rules, "mine"))
     assert pickle.loads(answer) > 0
 
 
@@ -341,12 +349,12 @@ def test_a_fit_finds_neither_the_data_nor_what_was_left(
     way: str, folder: Path, since: float, shared: Any
 ) -> None:
     with pytest.raises(ContractError, match="All that fit needs is given to it"):
-        PROCESSES.call([__name__, "torch"], trains, way, folder, since)
+        PROCESSES.call(partial(trains, way, folder, since))
 
 
 @pytest.mark.thorough
 def test_it_may_write_files_and_read_what_it_has_written(folder: Path, since: float) -> None:
-    PROCESSES.call([__name__, "torch"], trains, "files of its own", folder, since)
+    PROCESSES.call(partial(trains, "files of its own", folder, since))
 
 
 @pytest.fixture
@@ -366,7 +374,7 @@ def test_so_is_what_is_left_without_opening_a_file(
     way: str, folder: Path, since: float, shared: Any
 ) -> None:
     with pytest.raises(ContractError, match="All that encode and decode need is in state"):
-        PROCESSES.call([__name__], guarded, way, folder, since)
+        PROCESSES.call(partial(guarded, way, folder, since))
 
 
 @pytest.mark.parametrize(

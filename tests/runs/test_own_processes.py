@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pickle
 import random
@@ -11,13 +12,15 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 
-from fairbench.runs.own_processes import Inherited, OwnProcesses
+from fairbench.runs.own_processes import Inherited, OwnProcesses, tell
 
 
 class UnreadableError(Exception):
@@ -27,7 +30,7 @@ class UnreadableError(Exception):
         super().__init__(f"{one} and {other}")
 
 
-PROCESSES = OwnProcesses(Inherited.now())
+PROCESSES = OwnProcesses(Inherited.now(), [__name__])
 LEFT: list[int] = []
 
 
@@ -63,6 +66,24 @@ def remember(value: int) -> list[int]:
     return LEFT
 
 
+def lock() -> None:
+    """Lock a file that every process has opened before, if no call before has."""
+    with open(os.devnull) as null:
+        fcntl.flock(null, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    fcntl.flock(0, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def count(limit: int) -> int:
+    for number in range(limit):
+        tell([number, "counted"])
+    return limit
+
+
+def kill_who_forks() -> None:
+    os.kill(who_forks(), signal.SIGKILL)
+    time.sleep(60)
+
+
 def draw() -> list[float]:
     drawn = [random.random(), np.random.random()]  # noqa: NPY002
     if (torch := sys.modules.get("torch")) is not None:
@@ -89,7 +110,7 @@ def wait_for(written: Path) -> None:
 
 
 def test_it_answers_from_another_process() -> None:
-    pid, value = PROCESSES.call([], pid_and, 3, times=2)
+    pid, value = PROCESSES.call(partial(pid_and, 3, times=2))
     assert value == 6
     assert pid != os.getpid()
 
@@ -102,11 +123,13 @@ def test_it_inherits_what_it_is_to_and_nothing_else(
     monkeypatch.setenv("LEFT", "s")
     monkeypatch.chdir(tmp_path)
     os.putenv("LEFT_UNSEEN", "s")
-    assert OwnProcesses(inherited).call([__name__], look_around) == ("", folder, 0)
+    assert OwnProcesses(inherited).call(look_around) == ("", folder, 0)
 
 
 def test_nothing_of_a_call_is_there_in_the_next() -> None:
-    assert [PROCESSES.call([__name__], remember, value) for value in (1, 2)] == [[1], [2]]
+    assert [PROCESSES.call(partial(remember, value)) for value in (1, 2)] == [[1], [2]]
+    PROCESSES.call(lock)
+    PROCESSES.call(lock)
 
 
 @pytest.mark.parametrize(
@@ -114,47 +137,76 @@ def test_nothing_of_a_call_is_there_in_the_next() -> None:
 )
 def test_no_two_calls_draw_the_same_numbers(libraries: list[str]) -> None:
     """Else an encoder that draws without its generator would seem to give the same codes again."""
-    first, second = (PROCESSES.call([__name__, *libraries], draw) for _ in range(2))
+    processes = OwnProcesses(Inherited.now(), [__name__, *libraries]) if libraries else PROCESSES
+    first, second = processes.call(draw), processes.call(draw)
     assert len(first) == 2 + len(libraries)
     assert not set(first) & set(second)
 
 
+def test_a_call_tells_how_far_it_is() -> None:
+    told: list[Any] = []
+    assert PROCESSES.call(partial(count, 3), told.append) == 3
+    assert told == [[number, "counted"] for number in range(3)]
+    assert PROCESSES.call(partial(count, 3)) == 3, "nobody need listen"
+
+
+def test_who_listens_may_end_the_call() -> None:
+    def refuse(value: object) -> None:
+        raise ValueError("no such share")
+
+    with pytest.raises(ValueError, match="no such share"):
+        PROCESSES.call(partial(count, 3), refuse)
+    assert PROCESSES.call(partial(count, 3)) == 3
+
+
+def test_large_messages_arrive() -> None:
+    sent = np.arange(5_000_000)[::-1]
+    assert np.array_equal(PROCESSES.call(partial(np.sort, sent)), sent[::-1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="as Linux ends processes")
+def test_the_death_of_who_forks_is_told_and_calls_go_on() -> None:
+    with pytest.raises(RuntimeError, match="SIGKILL"):
+        PROCESSES.call(kill_who_forks)
+    assert PROCESSES.call(partial(count, 3)) == 3
+
+
 def test_calls_go_on_where_the_process_that_forks_was_killed() -> None:
     processes = pickle.loads(pickle.dumps(PROCESSES))
-    forks = psutil.Process(processes.call([__name__], who_forks))
+    forks = psutil.Process(processes.call(who_forks))
     forks.kill()
     forks.wait(10)
-    assert processes.call([__name__], pid_and, 3)[1] == 3
+    assert processes.call(partial(pid_and, 3))[1] == 3
 
 
 def test_what_it_raises_is_raised() -> None:
     with pytest.raises(ValueError, match="this") as raised:
-        PROCESSES.call([__name__], fail, ValueError)
+        PROCESSES.call(partial(fail, ValueError))
     assert str(raised.value) == "this"
     assert "in fail" in raised.value.__notes__[0], "where it was raised"
 
 
 def test_an_error_that_does_not_travel_is_described() -> None:
     with pytest.raises(RuntimeError, match="UnreadableError: this and that"):
-        PROCESSES.call([__name__], fail, UnreadableError)
+        PROCESSES.call(partial(fail, UnreadableError))
 
 
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt])
 def test_its_exit_is_an_error_of_the_call(kind: type[BaseException]) -> None:
     """Else a plugin could end the command that asked, with the exit code of success."""
     with pytest.raises(RuntimeError, match=kind.__name__):
-        PROCESSES.call([__name__], leave, kind)
+        PROCESSES.call(partial(leave, kind))
 
 
 @pytest.mark.parametrize("how", [subprocess.Popen, None])
 def test_what_it_started_ends_with_it(how: type[subprocess.Popen[bytes]] | None) -> None:
-    pid = PROCESSES.call([__name__], start, how)
+    pid = PROCESSES.call(partial(start, how))
     assert not psutil.pid_exists(pid)
 
 
 def test_its_death_is_told() -> None:
-    with pytest.raises(RuntimeError, match="exit code -9"):
-        PROCESSES.call([__name__], die)
+    with pytest.raises(RuntimeError, match="ended by SIGKILL"):
+        PROCESSES.call(die)
 
 
 def test_who_interrupts_the_wait_ends_the_process(tmp_path: Path) -> None:
@@ -167,14 +219,14 @@ def test_who_interrupts_the_wait_ends_the_process(tmp_path: Path) -> None:
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        PROCESSES.call([__name__], sleep, begun)
+        PROCESSES.call(partial(sleep, begun))
     thread.join()
     assert not psutil.pid_exists(int(begun.read_text()))
 
 
 def test_the_death_of_who_calls_ends_the_process(tmp_path: Path) -> None:
     begun = tmp_path / "pid"
-    call = f"PROCESSES.call([{__name__!r}], sleep, Path({str(begun)!r}))"
+    call = f"PROCESSES.call(partial(sleep, Path({str(begun)!r})))"
     with subprocess.Popen([sys.executable, "-c", f"from {__name__} import *; {call}"]) as caller:
         wait_for(begun)
         caller.kill()

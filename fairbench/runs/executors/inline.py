@@ -22,6 +22,7 @@ from typing import Any
 
 from fairbench.errors import ExecutorError
 from fairbench.runs import session
+from fairbench.runs.deaths import how_it_died, processes_killed_for_memory
 from fairbench.runs.executors import worker
 from fairbench.runs.executors.base import (
     CANNOT_SEND,
@@ -35,7 +36,6 @@ from fairbench.runs.executors.base import (
     Underway,
 )
 from fairbench.runs.executors.channel import GarbledError, Receiver
-from fairbench.runs.executors.deaths import how_it_died, processes_killed_for_memory
 from fairbench.runs.executors.devices import (
     Devices,
     count_devices,

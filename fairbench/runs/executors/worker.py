@@ -13,6 +13,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any, NoReturn
 
+from fairbench.runs.deaths import CANNOT_ANSWER
 from fairbench.runs.executors.base import Raised, Underway, run_guarded
 from fairbench.runs.executors.channel import Sender
 from fairbench.runs.session import start_guarded
@@ -23,9 +24,6 @@ _PROGRESS_EVERY = 0.2
 """Seconds between progress messages of a job."""
 
 _LONGEST_NOTE = 200
-
-CANNOT_ANSWER = 76
-"""Exit code of a job whose result found no way to the driver, which still waits for it."""
 
 
 def main(connection: Connection, prints: Connection) -> NoReturn:

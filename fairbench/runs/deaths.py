@@ -5,8 +5,10 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-from fairbench.runs.executors import worker
 from fairbench.store.status import Status
+
+CANNOT_ANSWER = 76
+"""Exit code of a job whose result found no way to the driver, which still waits for it."""
 
 _COUNTERS = Path("/proc/vmstat")
 
@@ -24,7 +26,7 @@ def processes_killed_for_memory() -> int:
 
 
 def how_it_died(code: int | None, killed_before: int) -> tuple[Status, str]:
-    """Return the status of a job whose process died, and why it did.
+    """Return the status of what a process that died had to do, and why it died.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ def how_it_died(code: int | None, killed_before: int) -> tuple[Status, str]:
         name = names.get(-code, f"signal {-code}")  # real-time signals have no name of their own
         more = "; was the machine out of memory?" if code == -signal.SIGKILL else ""
         return Status.CRASHED, f"the process was ended by {name}{more}"
-    if code == worker.CANNOT_ANSWER:
+    if code == CANNOT_ANSWER:
         text = "the process could not send its result: did it close descriptors of the suite?"
         return Status.CRASHED, text
     return Status.CRASHED, f"the process ended without a result (exit code {code})"

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fairbench.runs.executors import deaths, inline
+from fairbench.runs import deaths
+from fairbench.runs.deaths import how_it_died, processes_killed_for_memory
+from fairbench.runs.executors import inline
 from fairbench.runs.executors.base import Failed
-from fairbench.runs.executors.deaths import how_it_died, processes_killed_for_memory
 from fairbench.runs.executors.inline import InlineExecutor
 from fairbench.store.status import Status
 from tests.support.jobs import Work
