@@ -91,7 +91,7 @@ def main() -> int:
         write(source, given.rows)
         print(f"{given.rows:,} rows, {source.stat().st_size / 1e6:.0f} MB", flush=True)
         for ending, title in (("parquet", "Parquet"), ("csv", "CSV")):
-            command = [sys.executable, "-m", "fairbench.cli", "encode", "--method", "sofair"]
+            command = [sys.executable, "-m", "fairbench", "encode", "--method", "sofair"]
             command += ["--results", str(folder / "results"), "--point", "beta=0.3"]
             command += ["--input", str(source), "--keep", "fnlwgt"]
             spent = spent_by([*command, "--output", str(folder / f"z.{ending}")])

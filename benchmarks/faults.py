@@ -32,7 +32,7 @@ ROOT = Path(__file__).parent.parent
 TOY = ROOT / "tests" / "support" / "toy"
 MEMORY_LIMIT = 1
 """Gigabytes of a driver, whatever its jobs do."""
-CODE = "import sys; from fairbench.cli.app import main; sys.argv[0] = 'fairbench'; main()"
+CODE = "import sys; from fairbench.__main__ import main; sys.argv[0] = 'fairbench'; main()"
 
 
 class Bench:

@@ -100,7 +100,7 @@ def run_whole(
     python: str = sys.executable,
 ) -> WholeRun:
     """Run methods on Adults-Gender with the fairbench of some Python; ``more``: further options."""
-    command = [python, "-m", "fairbench.cli", "run", "--methods", methods]
+    command = [python, "-m", "fairbench", "run", "--methods", methods]
     # Its twin would be measured under the name of the real table.
     command += ["--dataset", "adults", "--require-real-data"]
     command += ["--budget", budget, "--results", str(results), *more]

@@ -24,7 +24,7 @@ def main() -> int:
             times = []
             for _ in range(7):
                 start = time.perf_counter()
-                command = [sys.executable, "-m", "fairbench.cli", *words]
+                command = [sys.executable, "-m", "fairbench", *words]
                 subprocess.run(command, check=True, capture_output=True)
                 times.append(time.perf_counter() - start)
             figures.seconds(f"`fairbench {' '.join(words)}`", statistics.median(times), limit=LIMIT)

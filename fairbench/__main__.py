@@ -1,5 +1,18 @@
-"""``python -m fairbench``: the same as the command ``fairbench``."""
+"""The command ``fairbench``, and ``python -m fairbench``."""
 
-from fairbench.cli.app import main
+import sys
 
-main()
+
+def main() -> None:
+    """Run the command line; Ctrl-C ends it without a traceback, also while it still loads."""
+    try:
+        from fairbench.cli.app import main as run
+
+        run()
+    except KeyboardInterrupt:
+        print("Interrupted.", file=sys.stderr)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

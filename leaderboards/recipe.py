@@ -121,4 +121,4 @@ def arguments(description: str | None) -> argparse.Namespace:
 
 def fairbench(*words: str) -> int:
     """Give a command of fairbench; return its exit code."""
-    return subprocess.run([sys.executable, "-m", "fairbench.cli", *words], check=False).returncode
+    return subprocess.run([sys.executable, "-m", "fairbench", *words], check=False).returncode

@@ -97,7 +97,7 @@ def fairbench_in(folder: Path) -> Call:
 
     def call(*words: str, timeout: float = 300, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [sys.executable, "-m", "fairbench.cli", *words],
+            [sys.executable, "-m", "fairbench", *words],
             cwd=folder,
             env=cli_environment(folder) | env,
             capture_output=True,

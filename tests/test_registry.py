@@ -392,6 +392,6 @@ def test_a_source_can_name_an_earlier_one_that_gives_the_same_results(
 
 
 def test_listing_names_aliases_and_tags() -> None:
-    words = [sys.executable, "-m", "fairbench.cli", "list", "methods"]
+    words = [sys.executable, "-m", "fairbench", "list", "methods"]
     found = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "latfr (laftr)\tblind\tdeterministic multi-shot decoder" in found

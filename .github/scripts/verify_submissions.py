@@ -49,7 +49,7 @@ def verify(path: Path, against: str, *, install: bool) -> tuple[str, bool]:
             return _failed(path, "its plugin could not be installed", done.stderr), False
     verdict = path.with_name(path.name.removesuffix(ENDING) + ".verification.json")
     verdict.unlink(missing_ok=True)  # one that came with the submission is nobody's verdict
-    done = _run([sys.executable, "-m", "fairbench.cli", "verify", str(path), "--against", against])
+    done = _run([sys.executable, "-m", "fairbench", "verify", str(path), "--against", against])
     if done.returncode not in (0, 1) or not verdict.exists():
         return _failed(path, "it could not be checked", done.stderr), False
     told = json.loads(verdict.read_text(encoding="utf-8"))

@@ -94,7 +94,7 @@ def _run(settings: Settings) -> Outcome:
     config = results / "run.yaml"
     config.write_text(f"checkpoint_every: {_CHECKPOINT_EVERY}\n")
     dataset = str(write_small_table(results)) if settings.quick else "adults-gender"
-    command = [sys.executable, "-m", "fairbench.cli", "run", *settings.sizes.board_options]
+    command = [sys.executable, "-m", "fairbench", "run", *settings.sizes.board_options]
     command += ["--dataset", dataset, "--device", settings.device, "--config", str(config)]
     command += ["--data-root", str(settings.data_root), "--results", str(results)]
     code = _interruptible(command, results / "run.log", settings.seconds_left - _RESERVE)

@@ -1,5 +1,6 @@
 """How commands end that the machine does not let through, or that a user interrupts."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from fairbench.cli import app
-from tests.conftest import cli_environment
+from tests.conftest import Call, cli_environment
 
 
 def test_what_may_not_be_read_is_told(
@@ -35,7 +36,7 @@ def test_every_command_says_that_it_was_interrupted(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     np.save(tmp_path / "z.npy", rng.normal(size=(20_000, 40)))
     np.save(tmp_path / "s.npy", rng.integers(0, 2, 20_000))
-    words = [sys.executable, "-m", "fairbench.cli", "audit", "--z", "z.npy", "--s", "s.npy"]
+    words = [sys.executable, "-m", "fairbench", "audit", "--z", "z.npy", "--s", "s.npy"]
     running = subprocess.Popen(
         words,
         cwd=tmp_path,
@@ -50,6 +51,13 @@ def test_every_command_says_that_it_was_interrupted(tmp_path: Path) -> None:
     assert running.returncode == 130
     assert told.endswith("Interrupted.\n")
     assert "Traceback" not in told
+
+
+def test_so_does_one_that_still_loads(fairbench: Call, tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    path = f"{tmp_path}{os.pathsep}{cli_environment(tmp_path)['PYTHONPATH']}"
+    done = fairbench("list", PYTHONPATH=path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
 
 
 def test_an_error_of_fairbench_itself_is_no_answer_of_no(

@@ -251,7 +251,7 @@ def test_after_an_upgrade_a_run_audits_what_is_kept_and_trains_nothing(tmp_path:
         "plain",
     )
     env = os.environ | {"FAIRBENCH_OFFLINE": "1", "PYTHONPATH": str(TOY) + os.pathsep + PATH}
-    command = [sys.executable, "-m", "fairbench.cli", *words]
+    command = [sys.executable, "-m", "fairbench", *words]
     subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, check=True)
     shutil.copytree(tmp_path / "out", tmp_path / "twin" / "out")
     upgraded = later(tmp_path, *words)

@@ -17,7 +17,7 @@ from fairbench.registry import load_registry
 def results(adults_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The leaderboards of ``fairbench run --methods sofair,latfr --dataset adults``."""
     folder = tmp_path_factory.mktemp("main-job")
-    command = [sys.executable, "-m", "fairbench.cli", "run", "--methods", "sofair,latfr"]
+    command = [sys.executable, "-m", "fairbench", "run", "--methods", "sofair,latfr"]
     command += ["--dataset", "adults", "--data-root", str(adults_root), "--results", str(folder)]
     subprocess.run(command, check=True, capture_output=True)
     return folder / "leaderboards"

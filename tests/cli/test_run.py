@@ -40,7 +40,7 @@ def first_run(
 ) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """A folder with a finished run, of which only copies are used, and how the run ended."""
     folder = tmp_path_factory.mktemp("first-run")
-    command = [sys.executable, "-m", "fairbench.cli", *RUN, *METHODS]
+    command = [sys.executable, "-m", "fairbench", *RUN, *METHODS]
     env = cli_environment(folder)
     done = subprocess.run(
         command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=300
@@ -236,7 +236,7 @@ def test_a_run_killed_half_way_resumes_to_the_same_bytes(fairbench: Call, tmp_pa
     words = ("--methods", "latfr", "--points", "3")
     whole = fairbench("run", "--dataset", "toy", "--budget", "quick", "--results", "whole", *words)
     assert whole.returncode == 0
-    command = [sys.executable, "-m", "fairbench.cli", *RUN, *words]
+    command = [sys.executable, "-m", "fairbench", *RUN, *words]
     env = cli_environment(tmp_path)
     for log in (tmp_path / "first.log", tmp_path / "second.log"):
         with log.open("w") as stream:
@@ -260,7 +260,7 @@ def test_a_run_killed_half_way_resumes_to_the_same_bytes(fairbench: Call, tmp_pa
 def test_what_ends_a_run_keeps_what_is_done_and_says_how_to_resume(
     sent: signal.Signals, code: int, tmp_path: Path
 ) -> None:
-    command = [sys.executable, "-m", "fairbench.cli", *RUN, "--methods", "hangs"]
+    command = [sys.executable, "-m", "fairbench", *RUN, "--methods", "hangs"]
     process = subprocess.Popen(
         command,
         cwd=tmp_path,

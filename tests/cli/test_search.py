@@ -175,7 +175,7 @@ def test_where_every_trial_fails_the_exit_code_says_so(fairbench: Call, tmp_path
 def _start(folder: Path, *words: str) -> subprocess.Popen[str]:
     env = os.environ | {"PYTHONPATH": f"{TOY}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"}
     return subprocess.Popen(
-        [sys.executable, "-m", "fairbench.cli", *words],
+        [sys.executable, "-m", "fairbench", *words],
         cwd=folder,
         env=env | {"FAIRBENCH_OFFLINE": "1"},
         stdout=subprocess.DEVNULL,

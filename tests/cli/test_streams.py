@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /d
 
 def run(folder: Path, words: str) -> tuple[int, str]:
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m fairbench.cli {words}"],
+        ["bash", "-o", "pipefail", "-c", f"{sys.executable} -m fairbench {words}"],
         cwd=folder,
         env=cli_environment(folder),
         capture_output=True,

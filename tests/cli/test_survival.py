@@ -47,7 +47,7 @@ def start(folder: Path, *words: str) -> subprocess.Popen[str]:
         "FAIRBENCH_OFFLINE": "1",
     }
     return subprocess.Popen(
-        [sys.executable, "-m", "fairbench.cli", *words],
+        [sys.executable, "-m", "fairbench", *words],
         cwd=folder,
         env=env,
         stdout=subprocess.DEVNULL,

@@ -1,5 +1,0 @@
-"""``python -m fairbench.cli``: the same as the command ``fairbench``."""
-
-from fairbench.cli.app import main
-
-main()
