@@ -73,11 +73,11 @@ def _adversaries(board: Published) -> Iterator[str]:
     yield "## 1. Adversarial training hides s only from classifiers like its adversary"
     yield make_paragraph(
         "Some methods train an encoder against a classifier that tries to predict s, until it",
-        "fails. New classifiers of the same kind fail as well. Strict auditors, which reconstruct",
-        "x from the code (the representation z) before they predict s, do not. The table has the",
-        "lowest leakage at any setting, as a share of I(X;S), as the paper's audit finds it (five",
-        "MLPs), and as the strict audit does. (An adversary helps where the code also has a price:",
-        "see [`sofair-adv`](strict.md#a-variant-of-sofair-that-knows-s).)",
+        "fails. New classifiers of the same kind fail as well. Strict auditors succeed: they",
+        "reconstruct x from the code (the representation z) before they predict s. The table has",
+        "the lowest leakage at any setting, as a share of I(X;S), as the paper's audit finds it",
+        "(five MLPs), and as the strict audit does. (An adversary helps where the code also has a",
+        "price: see [`sofair-adv`](strict.md#a-variant-of-sofair-that-knows-s).)",
     )
     least = ("mutual_information_min_paper", "mutual_information_min")
     rows = (
@@ -107,7 +107,7 @@ def _columns(board: Published) -> Iterator[str]:
         f"({list_names(ahead)}), {len(behind)} clearly behind ({list_names(behind)}), and",
         f"{len(level)} do not differ significantly from it ({list_names(level)}). For predicting",
         f"income where at most a tenth of the information leaks, `{REFERENCE}` has an accuracy of",
-        f"{show_figure(board.rows[REFERENCE], TASK)}; the best blind row of a method that is no",
+        f"{show_figure(board.rows[REFERENCE], TASK)}; the best blind row that is not a",
         f"baseline, {show_name(best) if best else MISSING}, has",
         f"{show_figure(rows[best], TASK) if best else MISSING}. (From x itself it is",
         f"{format_share(board.accuracy_of('identity'))}; always guessing the more frequent",
@@ -190,13 +190,13 @@ def _open(_: Published) -> Iterator[str]:
     def area(what: str) -> str:
         return format_share(measured[f"{_LIMIT_CELLS} cells of Adults-Gender: area of {what}"])
 
-    yield "## 5. Low distortion is nearly solved here, usefulness is not"
+    yield "## 5. A small area is nearly solved here, usefulness is not"
     yield make_paragraph(
-        f"Suppose that a blind encoder knows only which of {_LIMIT_CELLS} cells, sets of similar",
-        f"people, a person is in. Then its area is at least {area('the limit')} on the",
-        f"training set; `merged-cells` has {area('merged cells')} there ([how that is",
+        f"Suppose that a blind encoder knows only a person's cell, one of {_LIMIT_CELLS} sets of",
+        f"similar people. Then its area is at least {area('the limit')} on the training set;",
+        f"`merged-cells` with these cells has {area('merged cells')} there ([how that is",
         "known](own-method.md#the-limit)). In the findings above, `merged-cells` and",
-        "`paired-cells` have up to 1,500 cells, and so smaller areas. What is open is",
+        "`paired-cells` have up to 1,500 cells, so smaller areas. What is open is",
         "to hide s and to keep what tasks need: see the accuracies of finding 2.",
     )
     yield _image("Curves beside the limit", "adults-gender-limit")

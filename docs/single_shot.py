@@ -84,7 +84,7 @@ def _verdict(pairs: Sequence[Pair]) -> str:
 def describe_shares(methods: Sequence[str], show: Callable[[float], str]) -> str:
     """Say of which methods the share of the training is too low; nothing where of none."""
     return " ".join(
-        f"`{method}` was trained again after its twin, beside more other work, so its share is too "
+        f"`{method}` was trained again after its twin, on a busier machine. So its share is too "
         f"low: before, it was {show(EARLIER_SHARES[method])}."
         for method in methods
         if method in EARLIER_SHARES

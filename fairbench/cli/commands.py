@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "verify": Entry(
         RESEARCHERS,
-        "Check a submission: some of its points, drawn here, are trained and audited again.",
+        "Check a submission: some of its points, drawn at random, are trained and audited again.",
         "verify:verify_command",
     ),
     "calibrate": Entry(
@@ -119,7 +119,7 @@ COMMANDS = {
     ),
     "explain": Entry(
         OWN_DATA,
-        "Show which bits of a representation are released as the constraint loosens.",
+        "Show which bits of a representation are released as the knob loosens.",
         "explain:explain_command",
     ),
     "status": Entry(

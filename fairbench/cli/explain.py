@@ -43,7 +43,7 @@ def explain_command(
     store: options.StoreUrl = None,
     data_root: options.DataRoot = None,
 ) -> None:
-    """Show which bits of a representation are released as the constraint loosens.
+    """Show which bits of a representation are released as the knob loosens.
 
     For datasets of images, draw the reconstructions at each setting.
     """

@@ -69,12 +69,12 @@ Against = Annotated[
     typer.Option(
         "--against",
         metavar="BOARD",
-        help="Published board to rank in: published (the newest of the dataset), a name from "
+        help="Published board to compare with: published (the newest of the dataset), a name from "
         "fairbench board list, or a .board file.",
     ),
 ]
 Points = Annotated[
-    int | None, typer.Option(help="Number of points per curve [default: the method's grid].")
+    int | None, typer.Option(help="Number of points per curve [default: the method's own].")
 ]
 
 # ---- a stored model --------------------------------------------------------------------------

@@ -71,7 +71,8 @@ def run_command(
         bool, typer.Option("--dry-run", help="Print the jobs and an estimate, and exit.")
     ] = False,
     rerun: Annotated[
-        Rerun | None, typer.Option(help="Finished jobs to repeat: those that failed, or all.")
+        Rerun | None,
+        typer.Option(help="Jobs to repeat: failed ones, or all (deletes audits of old models)."),
     ] = None,
     timeout: options.Timeout = None,
     store: options.StoreUrl = None,

@@ -68,7 +68,7 @@ class IsolatedTrainingTask:
             return None
         call = partial(IsolatedTrainingTask._train, self, isolation.params)
         try:
-            return isolation.call(isolation.rules(trains=True), call, lambda told: progress(*told))
+            return isolation.call(isolation.rules(trains=True), call, lambda said: progress(*said))
         finally:
             isolation.processes.end()  # what follows in this job needs memory, and no other process
 

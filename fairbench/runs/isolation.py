@@ -28,7 +28,8 @@ _LIKE_HERE = (
     *("torch._dynamo", "torch._inductor.compile_fx"),
     "urllib3.util.connection",  # it opens a socket when it is loaded, to see whether it can
 )
-"""Libraries that are loaded beforehand: from their sources alone it would take long."""
+"""Libraries that are loaded beforehand, the latter ones if the process that calls has them: from
+their sources alone it would take long."""
 
 
 def isolated_processes() -> OwnProcesses:

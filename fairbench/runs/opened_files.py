@@ -73,6 +73,8 @@ _OTHER_EVENTS = {
 }
 """What else than a file may hold or tell what it may not know, by the name of Python's event."""
 _OF_A_PROCESS = re.compile(r"/proc/(\d+)/(?!net/)")
+_A_PIPE = re.compile(r"/fd/\w+:")
+"""What a process has open without a name, such as the other end of a pipe."""
 _SAYS_OF_OTHERS = re.compile(r"/proc/(\d+/net/|locks)")
 """What the system says of the sockets and locks of all processes."""
 _MEMORY_DEVICES = 1
@@ -171,7 +173,7 @@ class _Watch:
             self._renamed(event, *map(_place, arguments[:2]))
         elif event == "os.mkdir" and _is_absent(arguments[0]):
             self._made.add(_place(arguments[0]))
-        return event in _CHANGES or event == "fcntl.flock"  # by which a compiler waits for others
+        return event in _CHANGES or (event == "fcntl.flock" and uses_what_was_compiled())
 
     def _renamed(self, event: str, source: str, target: str) -> None:
         """Note which names are those of its own files from now on."""
@@ -293,7 +295,11 @@ def _refused(path: str, flags: int, since: float) -> str | None:
     if path.startswith(_SYSTEM):
         if _SAYS_OF_OTHERS.match(path):
             return f"reads {path}"
+        if os.path.isdir(path):
+            return f"opens the folder {path}"  # as below
         other = _OF_A_PROCESS.match(path)
+        if other and _A_PIPE.search(path) and not flags & os.O_WRONLY:
+            return f"reads {path}, which is no file"
         if other:
             return f"reads {path}" if int(other[1]) != os.getpid() else None
         return f"writes {path}" if flags & _WRITES else None

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -42,7 +43,7 @@ _FORKED = b"f"
 _END, _SAY_HOW = b"e", b"h"
 """What it is asked then: to end the process, or to say how the process ended by itself."""
 _TOLD, _ANSWER = b"t", b"a"
-"""What a call sends before something that it tells, and before its answer."""
+"""What something that a call tells begins with, and its answer."""
 
 _SERVE = "import sys; sys.path[:] = {path}; from {module} import _serve; _serve({control}, {names})"
 
@@ -78,8 +79,12 @@ class Inherited:
         return {**self.environment, VISIBLE: own}
 
 
+class DiedError(Exception):
+    """The process of a call died, and gave no answer."""
+
+
 class OwnProcesses:
-    """Processes of calls, one at a time. A copy in another process has a server of its own.
+    """Processes of calls, one at a time. Where this is pickled, the copy has a server of its own.
 
     Parameters
     ----------
@@ -110,8 +115,8 @@ class OwnProcesses:
         ``told`` gets what the call tells by :func:`tell`. What it prints is lost. What it raises is
         raised here, with a note of where, as RuntimeError where it is no Exception, such as
         SystemExit. Whatever ends the wait, such as Ctrl-C, ends the process. What the process has
-        started ends with it. RuntimeError says that the process died, MemoryError that it was
-        killed for lack of memory.
+        started ends with it. DiedError says that the process died, MemoryError that it was killed
+        for lack of memory.
         """
         message = BytesIO()
         dump(call, message)
@@ -126,7 +131,7 @@ class OwnProcesses:
         self._server = None if server.gone else server
         if answer is None:
             status, how = how_it_died(code, killed_before)
-            kind = MemoryError if status is Status.OOM else RuntimeError
+            kind = MemoryError if status is Status.OOM else DiedError
             raise kind(f"in a process of its own: {how}")
         raised, value = pickle.loads(answer)
         if raised:
@@ -155,12 +160,22 @@ class OwnProcesses:
 def tell(value: Any) -> None:
     """Tell something that JSON can say to the one that waits for the answer of this call."""
     if _asker is not None:
-        _asker.send_bytes(_TOLD)
-        _asker.send_bytes(json.dumps(value).encode())
+        _asker.send(_TOLD, json.dumps(value).encode())
 
 
-_asker: Connection | None = None
-"""Where the answer goes, in the process of a call."""
+class _Asker:
+    """The one that waits for the answer, as the process of a call sees it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._connection = Connection(descriptor, readable=False)
+        self._lock = threading.Lock()  # a plugin may tell from several threads
+
+    def send(self, kind: bytes, content: bytes) -> None:
+        with self._lock:
+            self._connection.send_bytes(kind + content)
+
+
+_asker: _Asker | None = None
 
 
 def dump(value: Any, file: BytesIO) -> None:
@@ -188,7 +203,8 @@ class _Server:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                env=inherited.with_own_gpu,
+                # No process of PyTorch's compiler, which calls would share.
+                env={**inherited.with_own_gpu, "TORCH_WARM_POOL": "0"},
                 cwd=inherited.folder,
                 start_new_session=True,  # a terminal's Ctrl-C is for the one that calls
             )
@@ -202,9 +218,9 @@ class _Server:
         with self._forked() as (questions, answers):
             with questions, contextlib.suppress(OSError):  # it may be dead
                 questions.send_bytes(message)
-            while (kind := _received(answers)) == _TOLD:
-                told(json.loads(_received(answers) or b"null"))
-            return None if kind is None else _received(answers)
+            while (said := _received(answers)) is not None and said[:1] == _TOLD:
+                told(json.loads(said[1:]))
+            return None if said is None else said[1:]
 
     @contextlib.contextmanager
     def _forked(self) -> Iterator[tuple[Connection, Connection]]:
@@ -262,7 +278,7 @@ def _serve(descriptor: int, libraries: Sequence[str]) -> None:
     session.end_with_parent()
     gc.disable()  # what is loaded is never garbage
     for library in libraries:
-        with contextlib.suppress(ImportError):
+        with contextlib.suppress(Exception):  # the call that needs it raises it
             importlib.import_module(library)
     gc.freeze()  # so that processes go on to share its memory
     with socket.socket(fileno=descriptor) as control:
@@ -275,14 +291,22 @@ def _serve(descriptor: int, libraries: Sequence[str]) -> None:
                 _answer(*pipes)
             for pipe in pipes:  # else the end of the process would not be seen
                 os.close(pipe)
-            asked = b""
-            with contextlib.suppress(OSError):  # who asked is gone
+            try:
                 control.sendall(_FORKED)
-                asked = control.recv(1)
-            status = _end(process, after=_LONGEST_DEATH if asked == _SAY_HOW else 0.0)
-            if not asked:
-                return
-            control.sendall(str(os.waitstatus_to_exitcode(status)).encode())
+            finally:
+                _end_call(control, process)
+
+
+def _end_call(control: socket.socket, process: int) -> None:
+    """End a process when it is asked for, and say how it ended.
+
+    Nothing of that stays in this process: the next call could read it from the memory.
+    """
+    asked = b""
+    with contextlib.suppress(OSError):  # who asked is gone
+        asked = control.recv(1)
+    status = _end(process, after=_LONGEST_DEATH if asked == _SAY_HOW else 0.0)
+    control.sendall(str(os.waitstatus_to_exitcode(status)).encode())
 
 
 def _end(process: int, *, after: float) -> int:
@@ -305,10 +329,8 @@ def _answer(question: int, answer: int) -> NoReturn:
         _open_nothing_shared()
         gc.enable()
         _draw_new_seeds()
-        _asker = Connection(answer, readable=False)
-        message = _answer_to(Connection(question, writable=False))
-        _asker.send_bytes(_ANSWER)
-        _asker.send_bytes(message)
+        _asker = _Asker(answer)
+        _asker.send(_ANSWER, _answer_to(Connection(question, writable=False)))
     finally:
         os._exit(1)  # where an answer was sent, nobody looks at it
 

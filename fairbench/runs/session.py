@@ -44,7 +44,7 @@ def start_guarded(descriptors: Sequence[int]) -> None:
     """
     os.setsid()
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    # The parent, the fork server, ends when the driver is gone, however that went.
+    # The parent, which forked this, ends when the one that wants the job is gone.
     end_with_parent()
     awaited = _ENDING | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
@@ -74,7 +74,7 @@ def start_guarded(descriptors: Sequence[int]) -> None:
 
 
 def end_with_parent() -> None:
-    """End this process when the one that started it ends, however that goes; on Linux alone."""
+    """End this process when the thread that started it ends, however that goes; on Linux alone."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 

@@ -123,6 +123,16 @@ def ask_for_locks(folder: Path) -> None:
         fcntl.fcntl(null, fcntl.F_GETLK, b"0" * 32)
 
 
+def lock(folder: Path) -> None:
+    with open(folder / "older") as older:
+        fcntl.flock(older, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def open_other_end(folder: Path) -> None:
+    _, writes = os.pipe()
+    os.close(os.open(f"/proc/self/fd/{writes}", os.O_RDONLY))
+
+
 WAYS: dict[str, Callable[[Path], None]] = {
     "shared memory": read_shared_memory,
     "a datagram": send,
@@ -137,7 +147,9 @@ WAYS: dict[str, Callable[[Path], None]] = {
     "a command": lambda folder: os.system("true"),
     "a process": start_process,
     "a copy of the process": fork,
-    "locks": ask_for_locks,
+    "flags and locks": ask_for_locks,
+    "a lock": lock,
+    "the other end of a pipe": open_other_end,
     "cutting": lambda folder: os.truncate(folder / "older", 0),
 }
 """Ways to leave or find something that open no file by its name."""
@@ -386,6 +398,8 @@ def test_so_is_what_is_left_without_opening_a_file(
         ("/proc/meminfo", os.O_RDONLY, stat.S_IFREG, False),
         ("/sys/devices/system/cpu/online", os.O_RDONLY, stat.S_IFREG, False),
         ("/proc/OWN/fd/pipe:[1]", os.O_WRONLY, None, False),
+        ("/proc/OWN/fd/pipe:[1]", os.O_RDONLY, None, True),
+        ("/proc/OWN/fd", os.O_RDONLY, stat.S_IFDIR, True),
         ("/dev/left", os.O_RDONLY, stat.S_IFREG, True),
         ("/dev/left", os.O_WRONLY | os.O_CREAT, None, True),
         ("/dev/sda", os.O_RDONLY, stat.S_IFBLK, True),

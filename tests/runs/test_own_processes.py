@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import pickle
 import random
@@ -20,7 +21,9 @@ import numpy as np
 import psutil
 import pytest
 
-from fairbench.runs.own_processes import Inherited, OwnProcesses, tell
+from fairbench.runs import deaths, own_processes
+from fairbench.runs.own_processes import DiedError, Inherited, OwnProcesses, tell
+from fairbench.store.status import Status, status_of
 
 
 class UnreadableError(Exception):
@@ -66,17 +69,37 @@ def remember(value: int) -> list[int]:
     return LEFT
 
 
-def lock() -> None:
-    """Lock a file that every process has opened before, if no call before has."""
-    with open(os.devnull) as null:
-        fcntl.flock(null, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    fcntl.flock(0, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def set_flag() -> int:
+    """Set a flag of what the standard input has open; return the flags that it had."""
+    flags = fcntl.fcntl(0, fcntl.F_GETFL)
+    fcntl.fcntl(0, fcntl.F_SETFL, flags | os.O_APPEND)
+    return flags
 
 
 def count(limit: int) -> int:
     for number in range(limit):
         tell([number, "counted"])
     return limit
+
+
+def count_in_threads(limit: int) -> None:
+    threads = [threading.Thread(target=count, args=(limit,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def find_exit_codes() -> list[int]:
+    """Look for how earlier calls ended, in what the process that forked was doing."""
+    frame, found = sys._getframe(), []
+    while (frame := frame.f_back) is not None:  # type: ignore[assignment]
+        found += [v for v in frame.f_locals.values() if isinstance(v, int) and v >> 8 == 77]
+    return found
+
+
+def exit_with_a_code() -> None:
+    os._exit(77)
 
 
 def kill_who_forks() -> None:
@@ -105,7 +128,9 @@ def sleep(begun: Path) -> None:
 
 
 def wait_for(written: Path) -> None:
+    end = time.monotonic() + 60
     while not (written.exists() and written.read_text()):
+        assert time.monotonic() < end, "nothing was written"
         time.sleep(0.05)
 
 
@@ -122,14 +147,12 @@ def test_it_inherits_what_it_is_to_and_nothing_else(
     inherited = Inherited.now()
     monkeypatch.setenv("LEFT", "s")
     monkeypatch.chdir(tmp_path)
-    os.putenv("LEFT_UNSEEN", "s")
     assert OwnProcesses(inherited).call(look_around) == ("", folder, 0)
 
 
 def test_nothing_of_a_call_is_there_in_the_next() -> None:
     assert [PROCESSES.call(partial(remember, value)) for value in (1, 2)] == [[1], [2]]
-    PROCESSES.call(lock)
-    PROCESSES.call(lock)
+    assert PROCESSES.call(set_flag) == PROCESSES.call(set_flag)
 
 
 @pytest.mark.parametrize(
@@ -150,6 +173,12 @@ def test_a_call_tells_how_far_it_is() -> None:
     assert PROCESSES.call(partial(count, 3)) == 3, "nobody need listen"
 
 
+def test_threads_tell_one_after_the_other() -> None:
+    told: list[Any] = []
+    PROCESSES.call(partial(count_in_threads, 500), told.append)
+    assert sorted(told) == sorted([[number, "counted"] for number in range(500)] * 4)
+
+
 def test_who_listens_may_end_the_call() -> None:
     def refuse(value: object) -> None:
         raise ValueError("no such share")
@@ -166,7 +195,7 @@ def test_large_messages_arrive() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="as Linux ends processes")
 def test_the_death_of_who_forks_is_told_and_calls_go_on() -> None:
-    with pytest.raises(RuntimeError, match="SIGKILL"):
+    with pytest.raises(DiedError, match="SIGKILL"):
         PROCESSES.call(kill_who_forks)
     assert PROCESSES.call(partial(count, 3)) == 3
 
@@ -205,8 +234,23 @@ def test_what_it_started_ends_with_it(how: type[subprocess.Popen[bytes]] | None)
 
 
 def test_its_death_is_told() -> None:
-    with pytest.raises(RuntimeError, match="ended by SIGKILL"):
+    with pytest.raises(DiedError, match="ended by SIGKILL") as died:
         PROCESSES.call(die)
+    assert status_of(died.value) is Status.FAILED, "of the memory it could only be asked"
+
+
+def test_so_is_that_for_lack_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = itertools.count()
+    for module in (deaths, own_processes):
+        monkeypatch.setattr(module, "processes_killed_for_memory", lambda: next(killed))
+    with pytest.raises(MemoryError, match="the machine was out of memory"):
+        PROCESSES.call(die)
+
+
+def test_how_a_call_ended_is_not_there_in_the_next() -> None:
+    with pytest.raises(DiedError, match="exit code 77"):
+        PROCESSES.call(exit_with_a_code)
+    assert PROCESSES.call(find_exit_codes) == []
 
 
 def test_who_interrupts_the_wait_ends_the_process(tmp_path: Path) -> None:
