@@ -119,8 +119,9 @@ def _columns(board: Published) -> Iterator[str]:
         f"[`{verdict.collection}`](across.md#collections) have boards with",
         f"{format_count(len(verdict.rows), 'row')} in common.",
         *describe_mean_ranks(verdict),
-        "`kept-cells`, `merged-cells` and `paired-cells` are [our own](own-method.md). `transferred`",
-        "hyperparameters are those tuned on Adults-Gender; `tasks` releases some columns as they are.",
+        "`kept-cells`, `merged-cells` and `paired-cells` are [our own](own-method.md).",
+        "`transferred`: with hyperparameters tuned on Adults-Gender; `tasks`: some columns are",
+        "released as they are.",
     )
     yield _image("Ranks over five splits", "readme-ranks")
 
