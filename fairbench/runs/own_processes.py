@@ -43,7 +43,7 @@ _FORKED = b"f"
 _END, _SAY_HOW = b"e", b"h"
 """What it is asked then: to end the process, or to say how the process ended by itself."""
 _TOLD, _ANSWER = b"t", b"a"
-"""What something that a call tells begins with, and its answer."""
+"""What a call sends before something that it tells, and before its answer."""
 
 _SERVE = "import sys; sys.path[:] = {path}; from {module} import _serve; _serve({control}, {names})"
 
@@ -172,10 +172,12 @@ class _Asker:
 
     def send(self, kind: bytes, content: bytes) -> None:
         with self._lock:
-            self._connection.send_bytes(kind + content)
+            self._connection.send_bytes(kind)
+            self._connection.send_bytes(content)
 
 
 _asker: _Asker | None = None
+"""None where no call is made: :func:`tell` has nobody to tell anything then."""
 
 
 def dump(value: Any, file: BytesIO) -> None:
@@ -218,9 +220,9 @@ class _Server:
         with self._forked() as (questions, answers):
             with questions, contextlib.suppress(OSError):  # it may be dead
                 questions.send_bytes(message)
-            while (said := _received(answers)) is not None and said[:1] == _TOLD:
-                told(json.loads(said[1:]))
-            return None if said is None else said[1:]
+            while (kind := _received(answers)) == _TOLD:
+                told(json.loads(_received(answers) or b"null"))
+            return None if kind is None else _received(answers)
 
     @contextlib.contextmanager
     def _forked(self) -> Iterator[tuple[Connection, Connection]]:
