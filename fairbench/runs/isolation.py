@@ -23,7 +23,10 @@ from fairbench.training.threads import use_one_thread
 
 Answer = TypeVar("Answer")
 
-_LIBRARIES = ("sklearn.ensemble", "pandas", "torch", "joblib", "threadpoolctl", "psutil")
+_LIBRARIES = (
+    *("sklearn.ensemble", "pandas", "torch", "joblib", "threadpoolctl", "psutil"),
+    *("fairbench.runs.isolated_encoding", "fairbench.runs.isolated_training"),
+)
 _LIKE_HERE = (
     *("torch._dynamo", "torch._inductor.compile_fx"),
     "urllib3.util.connection",  # it opens a socket when it is loaded, to see whether it can
