@@ -1,4 +1,4 @@
-"""The bits of a stored model: their disparity, and what is released as a constraint loosens."""
+"""The bits of a stored model: their disparity, and what is released as the knob allows more."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def bits_figure(tables: Sequence[BitTable], title: str) -> Figure:
 
 
 def information_figure(steps: Sequence[Step], title: str) -> Figure:
-    """Draw what new bits correlate with as the constraint loosens, from left to right."""
+    """Draw what new bits correlate with as the knob allows more, from left to right."""
     features = sorted(steps[0].correlation, key=lambda f: -max(s.correlation[f] for s in steps))
     features = features[:_MAX_FEATURES]
     grid = np.array([[step.correlation[name] for step in steps] for name in features])

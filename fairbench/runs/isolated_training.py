@@ -14,8 +14,8 @@ import numpy as np
 
 from fairbench.api import FitContext, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Method, Representation
+from fairbench.runs.forked_calls import tell
 from fairbench.runs.isolation import Isolation
-from fairbench.runs.own_processes import tell
 from fairbench.runs.plugin_values import (
     ContractError,
     Progress,

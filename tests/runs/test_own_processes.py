@@ -22,7 +22,8 @@ import psutil
 import pytest
 
 from fairbench.runs import deaths, own_processes
-from fairbench.runs.own_processes import DiedError, Inherited, OwnProcesses, tell
+from fairbench.runs.forked_calls import tell
+from fairbench.runs.own_processes import DiedError, Inherited, OwnProcesses
 from fairbench.store.status import Status, status_of
 
 
