@@ -111,12 +111,12 @@ def _as_good_area(a: str, b: str) -> Callable[[Published], Claim]:
 
 
 def _as_good_front(a: str, b: str, percent: int) -> Callable[[Published], Claim]:
-    """Undecided where b keeps the limit in no split: not to be worse than a guess says nothing."""
+    """Undecided where no point of b keeps the limit: not to be worse than a guess says nothing."""
     column = f"accuracy_y_at_accuracy_s_{percent}"
 
     def claim(board: Published) -> Claim:
         shown, verdict = pair(board, a, b, column), UNDECIDED
-        if board.splits_within(b, percent):
+        if board.share_within(b, column):
             verdict = is_not_above(board.gap(b, a, column), ACCURACY_MARGIN)
         else:
             shown += say_guess(b)

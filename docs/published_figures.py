@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from fairbench.data.splits import OFFICIAL
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import LeaderboardEntry, test_over_train
 from fairbench.metrics.hull import strict_curve
+from fairbench.metrics.limits import share_within_limit
 from fairbench.metrics.operating import d_at
 from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.stats.intervals import Estimate
@@ -116,65 +117,57 @@ class Published:
         return _over_splits(row.folds[column] / most)
 
     def curves(self, method: str) -> Iterator[list[PointRow]]:
-        """Yield a method's points on each fold, in the order of their knobs, of the first seed.
+        """Yield a method's points on each split and seed, in the order of their knobs."""
+        for _, curve in self._curves_of_splits(method):
+            yield curve
 
-        Some rows have one seed, and what is told of curves is paired by fold.
-        """
-        of_method = [p for p in self.table.points if (p.method, p.params) == (method, DEFAULT)]
-        first = min((p.seed for p in of_method), default=0)
-        own = [p for p in of_method if p.seed == first]
-        for split in sorted({point.split for point in own} - {OFFICIAL.name}):
-            yield sorted(
-                (p for p in own if p.split == split and p.status == Status.DONE.value),
-                key=lambda p: p.point_number or 0,
-            )
+    def _curves_of_splits(self, method: str) -> Iterator[tuple[str, list[PointRow]]]:
+        curves: dict[tuple[str, int], list[PointRow]] = {}
+        for point in self.table.points:
+            if (point.method, point.params) != (method, DEFAULT) or point.split == OFFICIAL.name:
+                continue
+            if point.status == Status.DONE.value:
+                curves.setdefault((point.split, point.seed), []).append(point)
+        for (split, _), curve in sorted(curves.items()):
+            yield split, sorted(curve, key=lambda p: p.point_number or 0)
+
+    def _by_split(self, method: str, figure: Callable[[list[PointRow]], float]) -> np.ndarray:
+        """Return a figure of curves on each split, as the mean over its seeds."""
+        found: dict[str, list[float]] = {}
+        for split, curve in self._curves_of_splits(method):
+            found.setdefault(split, []).append(figure(curve))
+        return np.array([np.mean(figures) for figures in found.values()])
 
     def distortion_gap(self, a: str, b: str, percent: int) -> Estimate:
         """Estimate by how much D of a exceeds that of b where so much of I(X;S) is left.
 
         As a share of D_max, on the strict curves of both.
         """
-        at = [
-            np.array([distortion_at(points, percent / 100) for points in self.curves(name)])
+        one, other = (
+            self._by_split(name, lambda points: distortion_at(points, percent / 100))
             for name in (a, b)
-        ]
-        return _over_splits(at[0] - at[1])
+        )
+        return _over_splits(one - other)
 
     def accuracy_of(self, method: str, column: str = "accuracy_y") -> float:
         """Mean over the splits of an accuracy at the last setting."""
-        return float(np.mean([_number(c[-1].figures[column]) for c in self.curves(method)]))
+        return float(np.mean(self._by_split(method, _at_last(column))))
 
     def share_at_fair_end(self, method: str, column: str) -> Estimate:
         """Estimate an accuracy at the last setting, from a constant guess (0) to x (1)."""
-        at = {
-            name: np.array([_number(points[-1].figures[column]) for points in self.curves(name)])
-            for name in (method, "constant", "identity")
-        }
-        return _over_splits((at[method] - at["constant"]) / (at["identity"] - at["constant"]))
+        own, guess, most = (
+            self._by_split(name, _at_last(column)) for name in (method, "constant", "identity")
+        )
+        return _over_splits((own - guess) / (most - guess))
 
-    @property
-    def splits(self) -> int:
-        """Number of the splits."""
-        return len(list(self.curves("constant")))
+    def share_within(self, method: str, column: str) -> float:
+        """Return in what share of a method's curves a point keeps the limit of a column.
 
-    def splits_within(self, method: str, percent: int) -> int:
-        """Count the splits in which a point keeps A_s, on the validation set, within a limit.
-
-        The limit is at ``percent`` of the way from the A_s of a constant guess to that of x. Where
-        no point keeps it, the method's figure there is that of a constant guess.
+        In the others its figure in this column is that of a constant guess.
         """
-
-        def least(name: str) -> np.ndarray:
-            return np.array(
-                [
-                    min(_number(point.figures["accuracy_s_validation"]) for point in points)
-                    for points in self.curves(name)
-                ]
-            )
-
-        guess = least("constant")
-        limit = guess + percent / 100 * (least("identity") - guess)
-        return int((least(method) <= limit).sum())
+        share = share_within_limit(column, self.rows[method].row.figures)
+        assert share is not None
+        return share
 
     def rises(self, method: str) -> Rises:
         """Count the rises of I towards the fair end, over all splits."""
@@ -226,6 +219,11 @@ def distortion_at(points: Sequence[PointRow], share: float) -> float:
         d_max_validation=d_max_validation,
     )
     return d_at(d, i, share * i_max) / d_max
+
+
+def _at_last(column: str) -> Callable[[list[PointRow]], float]:
+    """Return what reads a figure of a curve's last point."""
+    return lambda points: _number(points[-1].figures[column])
 
 
 def _number(value: float | None) -> float:

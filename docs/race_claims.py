@@ -37,9 +37,9 @@ def _front(board: Published, method: str, percent: int) -> Claim:
     column = f"accuracy_y_at_accuracy_s_{percent}"
     shown = pair(board, "latfr", method, column)
     verdict = is_above(board.gap("latfr", method, column))
-    if not board.splits_within("latfr", percent):
+    if not board.share_within("latfr", column):
         shown += say_guess("latfr")
-        everywhere = board.splits_within(method, percent) == board.splits
+        everywhere = board.share_within(method, column) == 1
         verdict = FAILS if everywhere else UNDECIDED
     return Claim(
         f"RQ2: `latfr` is ahead of `{method}`, by A_y where A_s is at most {percent}% of the way "

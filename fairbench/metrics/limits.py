@@ -10,8 +10,8 @@ PARTLY = "†"
 """Mark of a figure that is in part a constant guess's."""
 
 LIMIT_NOTE = (
-    f"{PARTLY} On some splits no point keeps the limit: there the figure is that of a constant "
-    "guess."
+    f"{PARTLY} On some splits, or for some seeds, no point keeps the limit: there the figure is "
+    "that of a constant guess."
 )
 
 
@@ -31,6 +31,6 @@ def share_within_limit(column: str, figures: Mapping[str, float | None]) -> floa
 
 
 def mark_of(column: str, figures: Mapping[str, float | None]) -> str:
-    """Return the mark beside a figure that is a constant guess's on some splits; else nothing."""
+    """Return the mark beside a figure that is a constant guess's on some curves; else nothing."""
     share = share_within_limit(column, figures)
     return PARTLY if share is not None and 0 < share < 1 else ""

@@ -1,7 +1,7 @@
 """Verdicts on the paper's claims, in cases that are known."""
 
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -99,23 +99,46 @@ def test_a_curve_in_order_goes_back_in_neither_figure(
     assert judge_order(rises, falls) == verdict
 
 
+def published_point(figures: dict[str, float], **further: Any) -> PointRow:
+    """A point of a published row."""
+    point = {"method": "m", "params": DEFAULT, "split": "fold 1 of 5", "seed": 0}
+    point |= {"status": Status.DONE.value, "point_number": 0, "distortion_max": 10.0}
+    return cast(PointRow, SimpleNamespace(**(point | further), figures=figures))
+
+
 def test_falls_are_seen_from_the_end_that_leaks_most() -> None:
     """A knob that starts at the fair end; from the other one D goes 1, 5, 4, 9 of 10."""
     points = [
-        SimpleNamespace(
-            method="m",
-            params=DEFAULT,
-            split="fold 1 of 5",
-            seed=0,
-            status=Status.DONE.value,
-            point_number=number,
-            distortion_max=10.0,
-            figures={"distortion": d, "mutual_information": i},
-        )
+        published_point({"distortion": d, "mutual_information": i}, point_number=number)
         for number, (d, i) in enumerate([(9.0, 0.0), (4.0, 0.1), (5.0, 0.2), (1.0, 0.3)])
     ]
-    board = Published(Tables("d", [], cast(list[PointRow], points)))
-    assert board.falls("m") == Falls(3, seen=1, clear=1)
+    assert Published(Tables("d", [], points)).falls("m") == Falls(3, seen=1, clear=1)
+    of_two_seeds = [*points, *(replace_seed(point, 1) for point in points)]
+    assert Published(Tables("d", [], of_two_seeds)).falls("m") == Falls(6, seen=2, clear=2)
+
+
+def replace_seed(point: PointRow, seed: int) -> PointRow:
+    """The same point of another seed."""
+    return cast(PointRow, SimpleNamespace(**(vars(point) | {"seed": seed})))
+
+
+def test_a_figure_of_a_split_is_the_mean_over_its_seeds() -> None:
+    accuracies = {
+        ("constant", 1): [0.5],
+        ("identity", 1): [0.9],
+        ("m", 1): [0.6, 0.8],
+        ("constant", 2): [0.6],
+        ("identity", 2): [0.8],
+        ("m", 2): [0.7],
+    }
+    points = [
+        published_point({"accuracy_y": y}, method=name, split=f"fold {fold} of 2", seed=seed)
+        for (name, fold), of_seeds in accuracies.items()
+        for seed, y in enumerate(of_seeds)
+    ]
+    board = Published(Tables("d", [], points))
+    assert board.accuracy_of("m") == pytest.approx(0.7)
+    assert board.share_at_fair_end("m", "accuracy_y").value == pytest.approx(0.5)
 
 
 def test_noise_of_flat_curves_is_seldom_a_clear_rise() -> None:

@@ -16,7 +16,7 @@ def exactly(value: float) -> Estimate:
     return Estimate(value, rows=0.0, shared=0.0, seeds=1e-6, df=np.inf)
 
 
-def a_board(figures: dict[str, float], within: dict[str, int]) -> Published:
+def a_board(figures: dict[str, float], within: dict[str, float]) -> Published:
     """A board of one figure for each method, whatever its column."""
     return cast(
         Published,
@@ -24,8 +24,7 @@ def a_board(figures: dict[str, float], within: dict[str, int]) -> Published:
             rows=figures,
             of=lambda name, column: exactly(figures[name]),
             gap=lambda a, b, column: exactly(figures[a] - figures[b]),
-            splits=5,
-            splits_within=lambda name, percent: within[name],
+            share_within=lambda name, column: within[name],
         ),
     )
 
@@ -40,18 +39,18 @@ def test_each_pair_of_areas_is_a_claim_where_both_methods_are_there() -> None:
 @pytest.mark.parametrize(
     ("latfr", "within_latfr", "within_sofair", "verdict"),
     [
-        (0.81, 5, 5, HOLDS),
-        (0.79, 5, 5, FAILS),
-        (0.80, 5, 5, UNDECIDED),
-        # No point of LATFR is within the limit, and SoFaiR has one on each split, or on some.
-        (0.81, 0, 5, FAILS),
-        (0.79, 0, 4, UNDECIDED),
+        (0.81, 1, 1, HOLDS),
+        (0.79, 1, 1, FAILS),
+        (0.80, 1, 1, UNDECIDED),
+        # No point of LATFR is within the limit, and SoFaiR has one on each curve, or on some.
+        (0.81, 0, 1, FAILS),
+        (0.79, 0, 0.8, UNDECIDED),
         # Nothing is within it: a guess is compared with a guess.
         (0.81, 0, 0, UNDECIDED),
     ],
 )
 def test_a_front_is_ahead_only_with_points_within_the_limit(
-    latfr: float, within_latfr: int, within_sofair: int, verdict: str
+    latfr: float, within_latfr: float, within_sofair: float, verdict: str
 ) -> None:
     board = a_board(
         {"latfr": latfr, "sofair": 0.80}, {"latfr": within_latfr, "sofair": within_sofair}
