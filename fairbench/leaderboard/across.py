@@ -185,13 +185,13 @@ def _members(
         name = one.unseen if measure.startswith("transfer") else one.dataset
         if name is None:
             continue
-        # A simulated twin has a table of another name.
         table = by_name.get(name)
         entries = tuple(
             entry
             for entry in (table.entries if table else ())
             if entry.row.group == group
             and entry.row.complete
+            and entry.row.data_source != "simulated"
             and entry.row.figures.get(measure) is not None
         )
         members.append(MemberTable(name, one.weight, one.source or one.dataset, entries))

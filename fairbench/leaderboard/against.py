@@ -49,6 +49,8 @@ def compare_with(own: SelectedRecords, board: Board, registry: Registry) -> Comp
     compared = place_in(own, board, registry)
     if not compared.own:
         why = f" ({compared.refused[0]})" if compared.refused else ""
+        if not why and any(unit.dataset == board.info.dataset for unit in own.units):
+            why = " (baselines stay as published)"
         raise ConfigError(
             f"None of your rows can be ranked in the {board.info.title}{why}.",
             f"Run one: fairbench run --methods METHOD --dataset {board.info.dataset} --against "

@@ -178,6 +178,7 @@ def make_board(
             f"{sorted(versions)}; protocol {sorted(protocols)}.",
             "Measure all of them with the newest: fairbench audit --results DIR",
         )
+    audit = audits.pop()
     units = {unit.key: unit for curve in chosen for unit in curve.units}
     references = {one.key: one for curve in chosen if (one := records.reference(curve))}
     finished = max(unit.finished or "" for unit in units.values())
@@ -186,10 +187,10 @@ def make_board(
             dataset=dataset,
             version=version,
             budget=budget,
-            audit=audits.pop(),
+            audit=audit,
             protocol=protocols.pop(),
             audit_version=versions.pop(),
-            folds=_folds(records, dataset, budget),
+            folds=_folds(records, dataset, budget, audit),
             made=finished[:10],
             fairbench=PACKAGE_VERSION,
         ),
@@ -208,11 +209,11 @@ def _is_of(curve: CurveRecords, dataset: str) -> bool:
     return unit.dataset == dataset and not unit.simulated
 
 
-def _folds(records: SelectedRecords, dataset: str, budget: str) -> int:
+def _folds(records: SelectedRecords, dataset: str, budget: str, audit: str) -> int:
     rows = [
         own
         for own in records.curves.values()
-        if _is_of(own[0], dataset) and own[0].units[0].budget == budget
+        if _is_of(own[0], dataset) and (own[0].units[0].budget, own[0].audit) == (budget, audit)
     ]
     return commonest_folds(rows, records.is_complete)
 

@@ -79,16 +79,18 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
     metrics = list(registry.metrics.classes.values())
     curve_metrics = [metric for metric in metrics if metric.level == "curve"]
     tested = {name for name, method in registry.methods.classes.items() if method.tested_against}
-    rows_of: dict[str, list[list[CurveRecords]]] = {}
+    ranked_with: dict[tuple[str, ...], list[list[CurveRecords]]] = {}
     for curves in records.curves.values():
-        rows_of.setdefault(curves[0].units[0].table, []).append(curves)
-    folds = {name: commonest_folds(rows, records.is_complete) for name, rows in rows_of.items()}
+        ranked_with.setdefault(_group(curves), []).append(curves)
+    folds = {
+        group: commonest_folds(rows, records.is_complete) for group, rows in ranked_with.items()
+    }
     tables: dict[str, Tables] = {}
     problems: dict[str, MetricProblems] = {}
     for curves in records.curves.values():
         first = curves[0].units[0]
         table = tables.setdefault(first.table, Tables(first.table))
-        of_row = choose_curves(curves, records.is_complete, folds=folds[first.table])
+        of_row = choose_curves(curves, records.is_complete, folds=folds[_group(curves)])
         measured = evaluate_curves(of_row.curves, records)
         entry = make_entry(
             of_row,
@@ -107,6 +109,8 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
             reference = records.reference(curve)
             figures = reference.figures if reference else {}
             counted = any(curve is one for one in of_row.curves)
+            if curve.audit_version not in (None, of_row.audit_version):
+                continue  # points of two versions of the audit never stand in one table
             table.points.extend(make_point_rows(curve, figures, metrics, counted=counted))
             if counted:
                 table.auditors.extend(make_auditor_rows(curve))
@@ -117,6 +121,12 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
         table.points.sort(key=order_points)
         table.attainment.sort(key=lambda row: (*row.group, *row.variant, row.level, row.distortion))
     return [tables[name] for name in sorted(tables)]
+
+
+def _group(curves: Sequence[CurveRecords]) -> tuple[str, ...]:
+    """Return the table of a row's curves, and what rows that are ranked together share."""
+    unit = curves[0].units[0]
+    return unit.table, unit.track, unit.budget, curves[0].audit
 
 
 def _make_attainment_rows(

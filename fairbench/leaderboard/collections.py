@@ -73,9 +73,15 @@ def _edition(name: str) -> tuple[Any, ...]:
 
 
 def check_tables(collection: Collection, measured: Set[str], registry: Registry) -> None:
-    """Raise ConfigError for a table that is neither registered nor measured."""
+    """Raise ConfigError for a table that is neither registered nor measured, or simulated."""
     for table in collection.tables:
         for name in (table.dataset, table.unseen):
+            if name is not None and name in measured and name.endswith("-simulated"):
+                raise ConfigError(
+                    f"The collection {collection.name} names {name!r}, which has simulated data.",
+                    "Simulated data never counts across tables: leave it out, or get the real data "
+                    "(fairbench data prepare).",
+                )
             if name is not None and name not in registry.datasets and name not in measured:
                 known = {*registry.datasets.classes, *measured}
                 raise ConfigError(

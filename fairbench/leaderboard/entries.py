@@ -69,7 +69,7 @@ def make_entry(
         processor=_one_or_mixed(h.get("accelerator", h["processor"]) for h in hardware),
         iterations=first.iterations,
         protocol=first.protocol,
-        audit_version=max((point.version for point in done), default=None),
+        audit_version=of_row.audit_version,
         plugin=first.plugin,
         fairbench=_version("fairbench-frl", versions),
         python=_version("python", versions),

@@ -24,13 +24,18 @@ class RowCurves:
     curves : sequence of CurveRecords
         Of these splits, all seeds.
     official : sequence of CurveRecords
-        Of the official split, which is no part of the folds.
+        Of the official split, which is no part of the folds, by the same version of the audit.
     """
 
     folds: int
     words: str
     curves: Sequence[CurveRecords]
     official: Sequence[CurveRecords]
+
+    @property
+    def audit_version(self) -> int | None:
+        """Version of the audit of its points; None where none is measured."""
+        return newest_audit(self.curves)
 
 
 def choose_curves(
@@ -41,8 +46,8 @@ def choose_curves(
 ) -> RowCurves:
     """Choose what a row is made of, from all curves of a method with one choice of parameters.
 
-    ``folds``: their number in the other rows of the table. Where a row has several complete sets of
-    folds, it is of that one, else of the largest.
+    ``folds``: their number in the other rows that it is ranked with. Where a row has several
+    complete sets of folds, it is of that one, else of the largest.
     """
     official = [curve for curve in curves if curve.split == OFFICIAL.name]
     of_folds = _by_folds(curves)
@@ -50,7 +55,9 @@ def choose_curves(
     replicated = [number for number, count in whole.items() if count == number]
     if replicated:
         number = folds if folds in replicated else max(replicated)
-        return RowCurves(number, f"{number} folds", of_folds[number], official)
+        version = newest_audit(of_folds[number])
+        alike = [curve for curve in official if curve.audit_version == version]
+        return RowCurves(number, f"{number} folds", of_folds[number], alike)
     if not of_folds:
         return RowCurves(0, OFFICIAL.name, official, official)
     most = max(whole, key=lambda number: (whole[number], number))
@@ -60,10 +67,19 @@ def choose_curves(
     return RowCurves(0, words, of_folds[most], [])
 
 
+def newest_audit(curves: Iterable[CurveRecords]) -> int | None:
+    """Return the newest version of the audit of curves; None where no point is measured."""
+    known = [version for curve in curves if (version := curve.audit_version) is not None]
+    return max(known, default=None)
+
+
 def commonest_folds(
     rows: Iterable[Sequence[CurveRecords]], is_complete: Callable[[CurveRecords], bool]
 ) -> int:
-    """Return the number of folds that most rows are complete on; 0 where none is replicated."""
+    """Return the number of folds that most rows are complete on; 0 where none is replicated.
+
+    ``rows``: the curves of each row of a group that is ranked together.
+    """
     return commonest(
         [
             number

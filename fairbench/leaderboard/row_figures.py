@@ -54,10 +54,15 @@ def compute_figures(
         for column in metric.columns:
             # Several seeds of a split count as one.
             of_split = [
-                mean_of(
-                    v.get(column) for v, one in zip(values, measured, strict=True) if one.split == s
+                _mean_of_seeds(
+                    [
+                        found.get(column)
+                        for found, one in zip(values, measured, strict=True)
+                        if one.split == split
+                    ],
+                    all_known=bool(of_row.folds),
                 )
-                for s in splits
+                for split in splits
             ]
             known = [value for value in of_split if value is not None]
             # A mean over some of the folds would be a figure of other data than the row's.
@@ -77,6 +82,14 @@ def compute_figures(
             ).interval()
             figures[f"{column}_low"], figures[f"{column}_high"] = _clipped(column, *ends)
     return RowFigures(figures, samples, folds)
+
+
+def _mean_of_seeds(values: Sequence[float | None], *, all_known: bool) -> float | None:
+    """Return the mean over the seeds of a split; None where one lacks it, if all have to have it.
+
+    Rows over folds are compared in pairs: a mean without a seed would be of other models.
+    """
+    return None if all_known and None in values else mean_of(values)
 
 
 def _interval(column: str, sample: Sample) -> tuple[float, float] | tuple[None, None]:

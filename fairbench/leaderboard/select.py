@@ -63,6 +63,11 @@ class CurveRecords:
         return [point for point in self.points if point.done]
 
     @property
+    def audit_version(self) -> int | None:
+        """Version of the audit of its points; None where none is measured."""
+        return max((point.version for point in self.done), default=None)
+
+    @property
     def missing(self) -> int:
         """Number of points without figures: failed ones, and all of a unit that gave none."""
         empty = [unit for unit in self.units if not unit.points]

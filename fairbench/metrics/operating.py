@@ -168,7 +168,7 @@ def _chosen_by_share(evaluation: CurveEvaluation) -> dict[int, int | None]:
 
     None where A_s of x is not above a constant guess, or a record lacks A_s on validation.
     """
-    known = all("accuracy_s_validation" in point for point in evaluation.points)
+    known = all(point.get("accuracy_s_validation") is not None for point in evaluation.points)
     ends = _auditor_ends(evaluation.reference)
     if not known or ends is None:
         return {}
@@ -188,7 +188,7 @@ def _auditor_ends(reference: Mapping[str, float]) -> tuple[float, float] | None:
     for all methods, is taken from it, and the point is still chosen on the validation set.
     """
     ends = ("accuracy_s_constant_validation", "accuracy_s_validation")
-    if not all(name in reference for name in ends):
+    if any(reference.get(name) is None for name in ends):
         ends = ("accuracy_s_constant", "accuracy_s")
     constant, full = (reference.get(name) for name in ends)
     if constant is None or full is None or full <= constant:

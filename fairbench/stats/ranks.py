@@ -80,7 +80,7 @@ class RankOverSplits:
         p-value of the hypothesis that no other method is better. Where rank_low is above 1 it is
         below 2.5%.
     may_be_best : bool
-        Whether that hypothesis stands at 5%. The best method has True in 95% of tables.
+        Whether that hypothesis stands at 5%. The best method has True in about 95% of tables.
     """
 
     mean: float

@@ -13,7 +13,7 @@ from fairbench.cli.across import show_verdict, write_across
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.leaderboard.across import Verdict, compare_across
 from fairbench.leaderboard.build import Tables
-from fairbench.leaderboard.collections import find_collection
+from fairbench.leaderboard.collections import check_tables, find_collection
 from fairbench.leaderboard.ranking import LeaderboardEntry, rank_rows
 from fairbench.registry import Registry, load_registry
 from tests.support.rows import one_split, with_folds
@@ -162,6 +162,16 @@ def test_twins_and_demonstrations_never_count(registry: Registry) -> None:
     shown = [with_folds("sofair", folds(0.5), demonstration="too few rows")]
     tables[1] = a_table(NAMES[1], shown)
     assert only(tables, TEN, registry).tables == (NAMES[2],)
+
+
+def test_a_collection_cannot_name_a_twin(registry: Registry) -> None:
+    twin = f"{NAMES[0]}-simulated"
+    twins = Collection("twins", "", (CollectionTable(twin), CollectionTable(NAMES[1])))
+    with pytest.raises(ConfigError, match="has simulated data"):
+        check_tables(twins, {twin, NAMES[1]}, registry)
+    simulated = [with_folds("sofair", folds(0.5), data_source="simulated")]
+    tables = [a_table(twin, simulated), ten_tables()[1]]
+    assert only(tables, twins, registry).tables == (NAMES[1],)
 
 
 def test_a_row_without_the_measure_on_some_fold_is_left_out(registry: Registry) -> None:

@@ -80,6 +80,21 @@ def test_a_row_that_is_as_complete_takes_the_place(tmp_path: Path) -> None:
     assert rows["drop-features"].origin == "adults-gender-5"
 
 
+def test_baselines_alone_are_told_to_stay(tmp_path: Path) -> None:
+    def baselines(records: list[Record]) -> list[Record]:
+        kept = {u.key for u in records if isinstance(u, UnitRecord) and "baseline" in u.tags}
+        return [
+            one
+            for one in on_real_data(records)
+            if not isinstance(one, (UnitRecord, PointRecord))
+            or (one.key if isinstance(one, UnitRecord) else one.unit) in kept
+        ]
+
+    board = board_of(tmp_path / "board", folded)
+    with pytest.raises(ConfigError, match="baselines stay as published"):
+        compare_with(selected(tmp_path / "own", baselines), board, REGISTRY)
+
+
 def test_rows_of_two_versions_of_the_audit_have_no_difference(tmp_path: Path) -> None:
     (table,) = build_tables(selected(tmp_path, folded), REGISTRY)
     a, b = (

@@ -7,11 +7,15 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+from fairbench.api.metric import CurveEvaluation
 from fairbench.cli.app import app
 from fairbench.leaderboard.build import build
 from fairbench.leaderboard.frames import load_leaderboard
-from fairbench.leaderboard.row_curves import choose_curves, commonest_folds
+from fairbench.leaderboard.measured import MeasuredCurve, MetricProblems
+from fairbench.leaderboard.row_curves import RowCurves, choose_curves, commonest_folds
+from fairbench.leaderboard.row_figures import compute_figures
 from fairbench.leaderboard.select import CurveRecords, latest
+from fairbench.metrics.aufdc import Aufdc
 from fairbench.models.query import ResultsLocation
 from fairbench.models.recommend import gather_candidates
 from fairbench.models.results import StoredResults
@@ -21,7 +25,7 @@ from fairbench.report.figures import curves_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.ranks_figure import ranks_figure
 from fairbench.store.database import Store
-from fairbench.store.records import PointRecord, Record
+from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
 from tests.support.exports import a_unit
 from tests.support.runs import five_folds, stored
 
@@ -75,6 +79,81 @@ def test_a_row_with_two_sets_of_folds_is_of_those_that_the_other_rows_have() -> 
     assert choose_curves(rows[2], complete, folds=5).words == "5 folds"
     assert choose_curves(rows[2], complete).words == "10 folds"
     assert choose_curves(curves(3), complete, folds=5).words == "3 folds"
+
+
+def test_rows_of_another_budget_do_not_choose_the_folds(tmp_path: Path) -> None:
+    """Rows are ranked within a budget: three rows with two folds say nothing of those with five."""
+
+    def with_two_folds(records: list[Record]) -> list[Record]:
+        """All rows on two folds of another budget, and sofair on two of its own budget too."""
+        ours = five_folds(records)
+        more: list[Record] = []
+        for one in ours:
+            if isinstance(one, UnitRecord) and one.split.endswith("of 5"):
+                if int(one.split.split()[1]) > 2:
+                    continue
+                split = one.split.replace("of 5", "of 2")
+                other = one.replace(key=f"b{one.key[1:]}", split=split, budget="full")
+                more.append(other)
+                if one.method == "sofair":
+                    more.append(one.replace(key=f"c{one.key[1:]}", split=split))
+            elif isinstance(one, PointRecord) and one.unit.startswith(("f1", "f2")):
+                for letter in "bc":
+                    unit = f"{letter}{one.unit[1:]}"
+                    more.append(one.replace(key=f"{letter}{one.key[1:]}", unit=unit))
+        return [*ours, *more]
+
+    (table,) = build(stored(tmp_path, with_two_folds), load_registry())
+    splits = {(row.method, row.budget): row.splits for row in table.leaderboard}
+    assert splits["latfr", "full"] == splits["sofair", "full"] == "2 folds"
+    assert splits["latfr", "quick"] == splits["sofair", "quick"] == "5 folds"
+    assert all(row.replicated for row in table.leaderboard if row.method == "sofair")
+
+
+def test_the_official_area_is_of_the_audit_that_the_folds_have(tmp_path: Path) -> None:
+    def later_on_the_official_split(records: list[Record]) -> list[Record]:
+        return [
+            one.replace(audit_version=one.version + 1)
+            if isinstance(one, (PointRecord, ReferenceRecord)) and one in records
+            else one
+            for one in five_folds(records)
+        ]
+
+    (table,) = build(stored(tmp_path, later_on_the_official_split), load_registry())
+    (row,) = (row for row in table.leaderboard if row.method == "sofair")
+    assert row.splits == "5 folds"
+    assert row.figures["aufdc"] is not None
+    assert row.aufdc_official is None
+    points = [point for point in table.points if point.method == "sofair"]
+    assert points
+    assert all(point.counted for point in points)
+
+
+def test_a_split_of_which_a_seed_has_no_figure_has_none() -> None:
+    """A mean over the other seed would be of other models than on the other splits."""
+
+    def curve(fold: int, area: float, most: float) -> MeasuredCurve:
+        figures = {"distortion": 0.5, "mutual_information": area * most}
+        point = figures | {f"{name}_validation": value for name, value in figures.items()}
+        ends = {"mutual_information_max": most, "distortion_max": 1.0}
+        reference = ends | {"mutual_information_max_validation": 0.05}
+        evaluation = CurveEvaluation(
+            points=[point], reference=reference | {"distortion_max_validation": 1.0}
+        )
+        return MeasuredCurve("m", f"fold {fold} of 2", evaluation)
+
+    def areas(most: float) -> tuple[float | None, list[float]]:
+        curves = [curve(1, 0.1, 0.05), curve(1, 0.4, 0.05), curve(2, 0.1, 0.05)]
+        curves.append(curve(2, 0.4, most))
+        of_row = RowCurves(2, "2 folds", [], [])
+        found = compute_figures(of_row, curves, [Aufdc], MetricProblems())
+        return found.values["aufdc"], list(found.folds.get("aufdc", ()))
+
+    whole, of_folds = areas(0.05)
+    assert whole == pytest.approx(np.mean(of_folds))
+    assert len(of_folds) == 2
+    # On these test rows nothing can be read of s from x.
+    assert areas(-0.001) == (None, [])
 
 
 def test_figures_are_means_over_folds_and_the_official_split_stands_apart(
