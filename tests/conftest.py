@@ -18,16 +18,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
-import numpy as np
-import pandas as pd
 import pytest
 
-from fairbench.api.dataset import Table
 from fairbench.cli.app import main
 from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
 from fairbench_datasets.adults import AdultsGender
 from tests.support.postgres import postgres_server
+from tests.support.small_table import make_table
 
 # No test is timed: other work on the machine must not fail it.
 hypothesis.settings.register_profile("untimed", deadline=None)
@@ -53,21 +51,6 @@ def adults_root() -> Path:
     if not root or not (Path(root) / "adults" / "adult.data").exists():
         pytest.skip("needs FAIRBENCH_DATA with the official Adult files")
     return Path(root).resolve()
-
-
-def make_table(n: int = 2000, *, seed: int = 0, groups: int = 2) -> Table:
-    """Two numbers and a category; the first number tells of s."""
-    rng = np.random.default_rng(seed)
-    s = rng.integers(0, groups, n)
-    frame = pd.DataFrame(
-        {
-            "shifted": rng.normal(size=n) + s,
-            "noise": rng.normal(size=n),
-            "colour": rng.choice(["red", "green", "blue"], size=n),
-        }
-    )
-    y = (frame["shifted"] + frame["noise"] + rng.normal(size=n) > 0.5).to_numpy().astype(np.int64)
-    return Table(frame, s.astype(np.int64), tuple(f"g{i}" for i in range(groups)), {"task": y})
 
 
 @pytest.fixture(scope="session")

@@ -23,9 +23,9 @@ from fairbench.stats.seeds import derive_seed
 from fairbench.store.keys import hash_of, point_key
 from fairbench_datasets.adults import AdultsGender
 from fairbench_datasets.compas import CompasRace
-from tests.conftest import make_table
 from tests.search.bench import Bowl
 from tests.support.real_data import root_with
+from tests.support.small_table import make_table
 
 OF_NOTHING = 8203414616412130826
 OF_AUDITORS = 5721372886839789233

@@ -1,5 +1,6 @@
 """One point evaluated: distortions, choices, references, and the encoders that try to cheat."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -40,9 +41,23 @@ def values(data: Prepared, what: EncodedPoint) -> dict[str, float | None]:
     return found
 
 
-def test_identity_is_decoded_and_leaks_all(prepared: Prepared) -> None:
-    found = values(prepared, encoded(prepared))
-    reference = audit_reference(prepared, config=CONFIG, seed=1).values
+Figures = dict[str, float | None]
+
+
+@pytest.fixture(scope="module")
+def of_x(prepared: Prepared) -> Figures:
+    """Figures of x itself as the code."""
+    return values(prepared, encoded(prepared))
+
+
+@pytest.fixture(scope="module")
+def reference(prepared: Prepared) -> Mapping[str, float]:
+    """What curves are normalised by."""
+    return audit_reference(prepared, config=CONFIG, seed=1).values
+
+
+def test_identity_is_decoded_and_leaks_all(of_x: Figures, reference: Mapping[str, float]) -> None:
+    found = of_x
     assert found["distortion"] is not None
     assert found["distortion"] < 0.05
     assert found["mutual_information"] == pytest.approx(
@@ -58,10 +73,11 @@ def test_identity_is_decoded_and_leaks_all(prepared: Prepared) -> None:
     assert set(reference) >= REFERENCE_FIGURES
 
 
-def test_a_constant_leaks_nothing_and_loses_all(prepared: Prepared) -> None:
+def test_a_constant_leaks_nothing_and_loses_all(
+    prepared: Prepared, reference: Mapping[str, float]
+) -> None:
     nothing = {r: np.zeros((len(prepared.roles[r].s), 1), np.float32) for r in AUDIT_ROLES}
     found = values(prepared, encoded(prepared, nothing))
-    reference = audit_reference(prepared, config=CONFIG, seed=1).values
     assert abs(found["mutual_information"]) < 0.01
     assert found["distortion"] == pytest.approx(reference["distortion_max"], rel=0.03)
     assert found["auc_s"] == pytest.approx(0.5, abs=0.02)
@@ -70,8 +86,9 @@ def test_a_constant_leaks_nothing_and_loses_all(prepared: Prepared) -> None:
     assert found["plug_in_rate"] == 0
 
 
-def test_d_max_is_the_distance_to_group_means(prepared: Prepared) -> None:
-    reference = audit_reference(prepared, config=CONFIG, seed=0).values
+def test_d_max_is_the_distance_to_group_means(
+    prepared: Prepared, reference: Mapping[str, float]
+) -> None:
     train, test = prepared.roles[Role.AUDITOR_TRAIN], prepared.roles[Role.TEST]
     means = np.stack([train.x[train.s == g].mean(0) for g in (0, 1)])
     assert reference["distortion_max"] == pytest.approx(
@@ -115,13 +132,13 @@ def test_a_decoder_that_treats_auditors_rows_otherwise_is_not_believed(
     assert found["distortion_own_decoder"] is None
 
 
-def test_auditors_see_what_the_decoder_gives(prepared: Prepared) -> None:
+def test_auditors_see_what_the_decoder_gives(prepared: Prepared, of_x: Figures) -> None:
     """A cipher that auditors cannot read: its decoder gives x, and so does the audit."""
     noise = np.random.default_rng(1)
     x = {role: prepared.roles[role].x for role in AUDIT_ROLES}
     z = {role: noise.normal(size=(len(rows), 2)).astype(np.float32) for role, rows in x.items()}
     zero = {role: np.zeros(len(rows), np.float32) for role, rows in x.items()}
-    in_plain = values(prepared, encoded(prepared))["mutual_information"]
+    in_plain = of_x["mutual_information"]
     unread = values(prepared, encoded(prepared, z))
     assert unread["distortion"] > 1
     found = values(prepared, replace(encoded(prepared, z), own=OwnDecoder(x, zero)))

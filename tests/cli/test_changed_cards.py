@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import Call, make_table
+from tests.conftest import Call
+from tests.support.small_table import make_table
 
 CARD = """file: people.csv
 sensitive: {sensitive}

@@ -16,7 +16,7 @@ from fairbench.api import Point
 from fairbench.cli.app import main
 from fairbench.data.loading import load_dataset
 from fairbench.data.prepared import Prepared
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 from tests.support.stored_models import REGISTRY, store_model
 
 pytestmark = pytest.mark.thorough

@@ -13,7 +13,7 @@ import pytest
 
 from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.data.files import find_files
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 CONTENT = b"a line of the real thing\n" * 40_000
 

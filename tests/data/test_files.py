@@ -9,7 +9,7 @@ from fairbench.api.dataset import DataFile, Dataset, Table
 from fairbench.data.files import find_files
 from fairbench.data.loading import load_dataset
 from fairbench.errors import DataError
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 CONTENT = b"the real thing\n"
 

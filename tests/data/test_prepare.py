@@ -17,7 +17,7 @@ from fairbench.data.prepared import Prepared
 from fairbench.data.roles import assign_roles
 from fairbench.errors import DataError
 from fairbench_datasets.adults import AdultsGender
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 
 def prep(table: Table) -> Prepared:
@@ -98,8 +98,10 @@ def test_bad_columns_are_named() -> None:
 
 def test_the_fingerprint_is_the_same_in_another_process() -> None:
     code = (
-        "from tests.conftest import make_table; from tests.data.test_prepare import prep;"
-        "print(prep(make_table(700)).fingerprint)"
+        "from fairbench.data.prepare import prepare;"
+        "from fairbench_datasets.adults import AdultsGender;"
+        "from tests.support.small_table import make_table;"
+        "print(prepare(make_table(700), AdultsGender, source='simulated', origin='t').fingerprint)"
     )
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert other.stdout.strip() == prep(make_table(700)).fingerprint

@@ -14,7 +14,7 @@ from fairbench.data.roles import assign_roles
 from fairbench.data.splits import OFFICIAL, Split, rotating
 from fairbench.errors import DataError
 from fairbench_datasets.adults import AdultsGender
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 from tests.support.toy.toy_plugin import Toy
 
 

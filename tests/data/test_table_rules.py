@@ -18,7 +18,7 @@ from fairbench.errors import DataError
 from fairbench.registry import Registry
 from fairbench.testing import dataset_checks
 from fairbench.testing.check_results import CheckResult
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 SOUND = make_table(60)
 Y = SOUND.y["task"]

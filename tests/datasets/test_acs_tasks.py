@@ -1,6 +1,7 @@
 """ACS tasks: what leaves X, codes that count from 0, the states; the real files' facts."""
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -253,6 +254,7 @@ def test_the_real_split_is_the_same_in_every_process() -> None:
     assert here == fingerprint_elsewhere(AcsMobility, root)
 
 
+@cache
 def real(dataset: type[AcsPublicCoverage]) -> Table:
     found = find_files(dataset, root_with(dataset))
     assert found is not None

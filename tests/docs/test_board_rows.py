@@ -28,14 +28,14 @@ def publish(monkeypatch: pytest.MonkeyPatch) -> Publish:
 
 
 def test_rows_are_in_the_order_of_their_areas() -> None:
-    names = "identity, merged-cells (certifiable), drop-features"
-    text = rewrite(PAGE.format(f"adults-gender-5: {names}"))
+    names = "identity, funnel (transferred), drop-features"
+    text = rewrite(PAGE.format(f"compas-race-5: {names}"))
     lines = text.splitlines()
-    assert lines[:4] == ["Before.", "", f"<!-- rows: adults-gender-5: {names} -->", ""]
+    assert lines[:4] == ["Before.", "", f"<!-- rows: compas-race-5: {names} -->", ""]
     assert [line.split(" | ")[0] for line in lines[4:9]] == [
         "|",
         "|---|---|---|---|",
-        "| `merged-cells` (certifiable)",
+        "| `funnel` (transferred)",
         "| `drop-features`",
         "| `identity`",
     ]
@@ -56,30 +56,30 @@ def test_of_several_boards_stand_the_areas() -> None:
 
 def test_fronts_have_the_best_at_the_strictest_limit_first() -> None:
     page = PAGE.replace("rows", "fronts")
-    text = rewrite(page.format("adults-gender-5: latfr, sofair, drop-features"))
+    text = rewrite(page.format("compas-race-5: pca, sofair, drop-features"))
     lines = text.splitlines()[4:9]
     assert lines[0] == "| | A_y at 10% | A_y at 25% | A_y at 50% |"
     shown = [line.strip("| ").split(" | ") for line in lines[2:]]
-    assert sorted(name for name, *_ in shown) == ["`drop-features`", "`latfr`", "`sofair`"]
-    assert shown[-1] == ["`latfr`", "none", "none", "none"]  # no point of it keeps any limit
+    assert sorted(name for name, *_ in shown) == ["`drop-features`", "`pca`", "`sofair`"]
+    assert shown[-1] == ["`pca`", "none", "none", "none"]  # no point of it keeps any limit
     at_10 = [float(row[1].removesuffix(PARTLY)) for row in shown[:-1]]
     assert at_10 == sorted(at_10, reverse=True)
     # The mark is explained where it stands, and there alone.
     assert (LIMIT_NOTE in text) == (PARTLY in "".join(lines))
-    assert LIMIT_NOTE not in rewrite(page.format("adults-gender-5: latfr, drop-features"))
+    assert LIMIT_NOTE not in rewrite(page.format("compas-race-5: pca, drop-features"))
 
 
 def test_misses_are_the_points_with_the_largest_gap_the_largest_first() -> None:
     page = PAGE.replace("rows", "misses")
-    text = rewrite(page.format("adults-gender-5: drop-features, constant, latfr"))
+    text = rewrite(page.format("compas-race-5: drop-features, constant, sofair"))
     rows = [line.strip("| ").split(" | ") for line in text.splitlines()[6:9]]
-    assert [row[0].split("`")[1] for row in rows] == ["latfr", "drop-features", "constant"]
+    assert [row[0].split("`")[1] for row in rows] == ["sofair", "drop-features", "constant"]
     gaps = [float(strict) - max(0.0, float(paper)) for _, _, paper, strict, *_ in rows]
     assert gaps == sorted(gaps, reverse=True)
     for row in rows:
         points = [
             point
-            for point in read_table("adults-gender-5").points
+            for point in read_table("compas-race-5").points
             if (point.method, point.split) == (row[0].split("`")[1], row[1])
         ]
         assert any(
@@ -90,15 +90,15 @@ def test_misses_are_the_points_with_the_largest_gap_the_largest_first() -> None:
 
 
 def test_a_block_without_a_table_yet_is_filled_and_nothing_after_it_is_lost() -> None:
-    empty = "<!-- rows: adults-gender-5: sofair -->\n\n<!-- end of rows -->\n\nBetween.\n\n"
-    text = rewrite(empty + PAGE.format("adults-gender-5: sofair"))
+    empty = "<!-- rows: compas-race-5: sofair -->\n\n<!-- end of rows -->\n\nBetween.\n\n"
+    text = rewrite(empty + PAGE.format("compas-race-5: sofair"))
     assert text.count("| `sofair` |") == 2
     assert "Between." in text
 
 
 def test_a_row_that_is_not_there_is_an_error() -> None:
     with pytest.raises(KeyError, match="merged-cells \\(other\\)"):
-        rewrite(PAGE.format("adults-gender-5: merged-cells (other)"))
+        rewrite(PAGE.format("compas-race-5: merged-cells (other)"))
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from fairbench.errors import (
 from fairbench.registry import load_registry
 from fairbench.store import encoders
 from fairbench.store.encoders import Encoder
-from tests.conftest import make_table
 from tests.support.estimators import SMALL, S, X, small
+from tests.support.small_table import make_table
 
 
 @pytest.mark.parametrize("how", ["file", "pickle"])

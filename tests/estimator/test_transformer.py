@@ -31,8 +31,8 @@ from fairbench.errors import (
 from fairbench.estimator import transformer as estimator
 from fairbench.registry import Registry, load_registry
 from fairbench_datasets.adults import AdultsGender
-from tests.conftest import make_table
 from tests.support.estimators import SMALL, TABLE, S, X, small
+from tests.support.small_table import make_table
 
 
 @pytest.mark.thorough

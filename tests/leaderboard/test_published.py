@@ -62,7 +62,7 @@ def test_a_published_area_is_what_its_points_give(path: Path) -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, marks=() if path.stem == "adults-gender-5" else pytest.mark.thorough)
+        pytest.param(path, marks=() if path.stem == "compas-race-5" else pytest.mark.thorough)
         for path in BOARDS
     ],
     ids=lambda path: path.stem,

@@ -22,7 +22,7 @@ from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.unknown import Unknown
 from fairbench.errors import DataError
 from fairbench.models.encode import RowEncoder
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 
 class Doubled(Representation):

@@ -29,7 +29,7 @@ from fairbench_plugins.baselines import (
     RandomProjection,
 )
 from fairbench_plugins.baselines.drop_features import DropFeaturesParams
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 
 def fit(method: Method, data: Prepared, seed: int = 0) -> object:

@@ -14,7 +14,7 @@ from fairbench.data.prepared import Prepared
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.fare_tree import FareTree, FareTreeParams
 from fairbench_plugins.leace import LEACE
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 
 def rows_of(data: Prepared) -> TrainingRows:

@@ -28,7 +28,7 @@ from fairbench.runs.hyperparameters import params_label, params_on
 from fairbench.store.status import Status
 from fairbench.training.neural_method import NeuralMethod
 from fairbench_datasets.adults import AdultsGender
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 METHODS = dict(load_registry().methods.classes)
 NEURAL = [name for name, cls in METHODS.items() if issubclass(cls, NeuralMethod)]

@@ -14,7 +14,7 @@ from fairbench.training.streams import Streams
 from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.lfr import LFR, LFRParams
 from fairbench_plugins.lfr.model import LFRModel, parity_gap
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 
 def stack(weights: list[float], prototypes: int = 5) -> LFRModel:

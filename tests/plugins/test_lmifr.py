@@ -19,7 +19,7 @@ from fairbench_datasets.adults import AdultsGender
 from fairbench_plugins.lmifr import LMIFR, LMIFRParams, LMIFRSingleShot
 from fairbench_plugins.lmifr.model import LMIFRModel
 from fairbench_plugins.lmifr.single_shot import NODES, LMIFRCurveModel
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 EPSILONS = (0.02, 0.05, 2.0)
 

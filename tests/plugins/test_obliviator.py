@@ -81,16 +81,21 @@ def test_points_do_not_depend_on_the_order_in_which_they_are_read() -> None:
         np.testing.assert_array_equal(again, there[n])
 
 
-def test_a_row_is_encoded_alike_alone_and_among_others() -> None:
+@pytest.fixture(scope="module")
+def curve() -> ErasureCurve:
+    """That of two groups."""
+    return fit(rows())
+
+
+def test_a_row_is_encoded_alike_alone_and_among_others(curve: ErasureCurve) -> None:
     train = rows()
-    code = fit(train).at(Point.of(rounds=4))
+    code = curve.at(Point.of(rounds=4))
     together = code.encode(train.x)
     np.testing.assert_allclose(code.encode(train.x[7:8]), together[7:8], atol=1e-5)
 
 
-def test_a_stored_curve_is_the_curve() -> None:
+def test_a_stored_curve_is_the_curve(curve: ErasureCurve) -> None:
     train = rows()
-    curve = fit(train)
     back = Obliviator(SMALL).restore(curve.state(), Unit(0, None), train.info)
     assert isinstance(back, Curve)
     assert back.points == curve.points
@@ -107,9 +112,8 @@ def test_a_seed_is_the_same_fit_and_another_is_another() -> None:
     assert not np.array_equal(one, other)
 
 
-def test_a_pickle_holds_no_codes_of_people() -> None:
+def test_a_pickle_holds_no_codes_of_people(curve: ErasureCurve) -> None:
     train = rows()
-    curve = fit(train)
     before = len(pickle.dumps(curve))
     z = curve.at(Point.of(rounds=3)).encode(train.x)
     again = pickle.loads(pickle.dumps(curve))

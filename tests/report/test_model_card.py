@@ -24,7 +24,7 @@ from fairbench.store.records import ReferenceRecord, UnitRecord
 from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION
 from fairbench_datasets.adults import AdultsGender
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 from tests.support.stored_models import REGISTRY, store_model
 
 FIGURES = {

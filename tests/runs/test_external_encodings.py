@@ -13,7 +13,7 @@ from fairbench.errors import DataError
 from fairbench.registry import load_registry
 from fairbench.runs.external_encodings import measure_encodings
 from fairbench_datasets.adults import AdultsGender
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 
 class Large(AdultsGender):

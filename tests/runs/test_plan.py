@@ -18,7 +18,7 @@ from fairbench.data.prepared import Prepared
 from fairbench.errors import DataError
 from fairbench.registry import Registry
 from fairbench.runs.plan import Plan, make_plan
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 
 class Sound(Method):

@@ -31,8 +31,8 @@ from fairbench.search.study import FIRST_SEED, Search
 from fairbench.search.trials import TrialOutcome, validation_area
 from fairbench.store.status import Status
 from fairbench_datasets.adults import AdultsGender
-from tests.conftest import make_table
 from tests.search.bench import Answers, Bench, Bowl, BowlParams, bowl, same
+from tests.support.small_table import make_table
 
 
 def test_the_area_is_of_selection_points_and_selection_ends() -> None:

@@ -23,7 +23,7 @@ from fairbench.store import encoders
 from fairbench.store.encoders import Encoder
 from fairbench.training.neural_method import NeuralMethod
 from fairbench_datasets.adults import AdultsGender
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 REGISTRY = load_registry()
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from fairbench import FairRepresentation
-from tests.conftest import make_table
+from tests.support.small_table import make_table
 
 TABLE = make_table(300)
 X, S, Y = TABLE.x, np.array(["left", "right"])[TABLE.s], TABLE.y["task"]

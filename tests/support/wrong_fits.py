@@ -13,8 +13,8 @@ from fairbench.api import Knob, Shots
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Curve, Diverged, Representation
 from fairbench.data.prepared import Prepared
-from tests.conftest import make_table
 from tests.support.right_method import Released, Right
+from tests.support.small_table import make_table
 
 # Of what fit may know, and may touch.
 

@@ -65,7 +65,16 @@ def built(name: str, rows: TrainingRows, seeds: Sequence[int]) -> tuple[StackedM
     return method.build(units, rows.info, method.networks(rows.info), streams), streams
 
 
-@pytest.mark.parametrize("name", NEURAL)
+ONE_OF_EACH_KIND = {"sofair", "sofair-adv", "latfr", "cvib", "l-mifr-ss"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ONE_OF_EACH_KIND else pytest.mark.thorough)
+        for name in NEURAL
+    ],
+)
 def test_every_neural_method_trains_alike_recorded(name: str, prepared: Prepared) -> None:
     rows, groups = rows_of(prepared), len(prepared.info.groups)
     kept: list[list[Losses]] = []
