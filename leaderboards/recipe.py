@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -120,5 +121,10 @@ def arguments(description: str | None) -> argparse.Namespace:
 
 
 def fairbench(*words: str) -> int:
-    """Give a command of fairbench; return its exit code."""
-    return subprocess.run([sys.executable, "-m", "fairbench", *words], check=False).returncode
+    """Give a command of fairbench; return its exit code. Who terminates this process ends it too."""
+    with subprocess.Popen([sys.executable, "-m", "fairbench", *words]) as process:
+        before = signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
+        try:
+            return process.wait()
+        finally:
+            signal.signal(signal.SIGTERM, before)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
+import sys
+import time
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import make
@@ -116,3 +121,21 @@ def test_a_row_may_have_seeds_of_its_own() -> None:
 def test_hyperparameters_have_a_label_and_a_label_has_hyperparameters(row: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="sofair: give both params and a label, or neither"):
         recipe.Row(method="sofair", **row)
+
+
+def test_who_ends_the_job_ends_the_command_that_it_waits_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = tmp_path / "begun"
+    command = tmp_path / "python"
+    command.write_text(f"#!/bin/sh\ntouch {begun}\nexec sleep 600\n")
+    command.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(command))
+
+    def end_the_job() -> None:
+        while not begun.exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    Thread(target=end_the_job).start()
+    assert recipe.fairbench("search") == -signal.SIGTERM

@@ -81,7 +81,7 @@ def test_more_of_the_price_hides_s_at_more_distortion(prepared: Prepared) -> Non
 
 
 def test_a_stored_curve_gives_the_same_codes(prepared: Prepared) -> None:
-    curve = fitted(prepared, 1500)
+    curve = fitted(prepared, 400)
     state = {key: np.array(value) for key, value in curve.state().items()}
     again = KeptCells().restore(state, Unit(0, None), prepared.info)
     assert isinstance(again, KeptCurve)

@@ -46,7 +46,7 @@ def curve(prepared: Prepared) -> Curve:
     rows = prepared.roles[Role.ENCODER_TRAIN]
     method = Sofair(SofairParams(hidden=(32,), latent=3))
     train = TrainingRows(rows.x, rows.s, prepared.info)
-    (fitted,) = method.fit(train, [Unit(0, None)], FitContext(iterations=1500))
+    (fitted,) = method.fit(train, [Unit(0, None)], FitContext(iterations=800))
     assert isinstance(fitted, Curve)
     return fitted
 
