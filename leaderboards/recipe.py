@@ -121,7 +121,7 @@ def arguments(description: str | None) -> argparse.Namespace:
 
 
 def fairbench(*words: str) -> int:
-    """Give a command of fairbench; return its exit code. Who terminates this process ends it too."""
+    """Give a command of fairbench; return its exit code. What terminates this process ends it."""
     with subprocess.Popen([sys.executable, "-m", "fairbench", *words]) as process:
         before = signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
         try:
