@@ -114,6 +114,13 @@ DatasetNames = Annotated[tuple[str, ...], _parsed(split_paths)]
 """Names, of datasets also paths of cards; or text with commas between them."""
 
 
+def _no_truth_value(value: object) -> object:
+    """Return a value as it is; ValueError for ``yes`` of a file, which would count as 1."""
+    if isinstance(value, bool):
+        raise ValueError("a number is needed, not yes or no")
+    return value
+
+
 class ExecutorConfig(BaseModel):
     """How jobs are run; unknown keys are errors.
 
@@ -139,12 +146,16 @@ class ExecutorConfig(BaseModel):
     workers: int | None = Field(None, ge=1, le=MAX_WORKERS)
     timeout: Seconds | None = Field(None, gt=0, allow_inf_nan=False)
 
+    _numbers = field_validator("workers", "timeout", mode="before")(_no_truth_value)
+
     @model_validator(mode="after")
     def _one_executor(self) -> Self:
         if self.executor is not ExecutorName.RAY and self.ray_address is not None:
             raise ValueError("--ray-address needs --executor ray")
         if self.executor is ExecutorName.RAY and self.in_process:
             raise ValueError("--in-process and --executor ray exclude each other")
+        if self.in_process and (self.workers or 1) > 1:
+            raise ValueError("--in-process runs one job at a time: leave --workers out")
         return self
 
 
@@ -212,7 +223,7 @@ class RunConfig(ExecutorConfig):
     splits: int | None = Field(None, ge=2, le=MAX_FOLDS)
     shift: str | None = Field(None, min_length=1, max_length=200)
     budget: BudgetName = "full"
-    points: int | None = Field(None, ge=2)
+    points: int | None = Field(None, ge=2, le=10_000)
     params: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     label: Label | None = None
     results: Path = DEFAULT_RESULTS
@@ -223,6 +234,10 @@ class RunConfig(ExecutorConfig):
     rerun: Rerun | None = None
     against: str | None = Field(None, min_length=1)
     checkpoint_every: Seconds = Field(300.0, ge=0, allow_inf_nan=False)
+
+    _own_numbers = field_validator("points", "splits", "checkpoint_every", mode="before")(
+        _no_truth_value
+    )
 
     @field_validator("methods", "datasets", "seeds")
     @classmethod

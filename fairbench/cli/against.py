@@ -19,6 +19,7 @@ from fairbench.metrics.rows import named
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
 from fairbench.store.database import Store
+from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
 
 
 def follow_board(config: RunConfig, registry: Registry) -> tuple[RunConfig, Board]:
@@ -32,6 +33,8 @@ def follow_board(config: RunConfig, registry: Registry) -> tuple[RunConfig, Boar
     info = board.info
     if config.shift is not None:
         raise ConfigError("--shift and --against exclude each other: boards have no shifts.")
+    _check_versions(info)
+    _check_own_methods(config, registry)
     wanted = {"budget": _budget(info), "splits": info.folds or None}
     for name, value in wanted.items():
         if name in config.model_fields_set and getattr(config, name) not in (value, None):
@@ -49,7 +52,31 @@ def follow_board(config: RunConfig, registry: Registry) -> tuple[RunConfig, Boar
         )
     if config.points is None:
         wanted["points"] = most
-    return config.model_copy(update=wanted), board
+    # Rows of simulated data stand on no board.
+    return config.model_copy(update={**wanted, "require_real_data": True}), board
+
+
+def _check_versions(info: BoardInfo) -> None:
+    """Raise ConfigError where no row that is trained and audited here could stand on a board."""
+    ours = {"protocol": PROTOCOL_VERSION, "audit": AUDIT_VERSION}
+    theirs = {"protocol": info.protocol, "audit": info.audit_version}
+    for name, version in ours.items():
+        if theirs[name] != version:
+            raise ConfigError(
+                f"The {info.title} is of version {theirs[name]} of the {name}; this fairbench has "
+                f"version {version}, and rows of two versions do not compare.",
+                "Use a board of this version (fairbench board list), or that version of fairbench.",
+            )
+
+
+def _check_own_methods(config: RunConfig, registry: Registry) -> None:
+    """Raise ConfigError where all methods are baselines, whose published rows stay."""
+    names = [registry.methods.resolve(name) for name in config.methods if name != "all"]
+    if names and all(registry.methods[name].baseline for name in names):
+        raise ConfigError(
+            f"{', '.join(names)}: the rows of baselines on a board stay as published.",
+            "Give another method too.",
+        )
 
 
 def _budget(info: BoardInfo) -> str | int:

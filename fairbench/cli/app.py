@@ -92,6 +92,9 @@ class _EndedBySigterm:
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Where files of fairbench's own cannot be written, a FairbenchError says so."""
 
+_NO_PATH = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR)
+"""Where a path that was given can lead nowhere, or not to what is wanted there."""
+
 
 def _guarded(call: Callable[..., Any]) -> int:
     try:
@@ -121,6 +124,9 @@ def _guarded(call: Callable[..., Any]) -> int:
                 f"{error.filename}: {error.strerror}.",
                 "Check who may read and write it, and the folders that it lies in.",
             )
+            return 2
+        if error.errno in _NO_PATH and error.filename:
+            _complain(f"{error.filename}: {error.strerror}.", "Give another path.")
             return 2
         if error.errno not in _FULL:
             return _crash()

@@ -17,16 +17,17 @@ from fairbench.cli.console import (
     show_leaderboard,
     show_problems,
     show_table,
+    show_warnings,
 )
 from fairbench.cli.options import DatasetName, Results, StoreUrl
 from fairbench.cli.outputs import keep_other_kinds
 from fairbench.cli.plugins import load_plugins
-from fairbench.errors import ConfigError
+from fairbench.errors import ConfigError, StoreError
 from fairbench.files import write_file
 from fairbench.leaderboard import build
 from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.board_changes import compare_boards
-from fairbench.leaderboard.board_file import SUFFIX, read_board, to_bytes
+from fairbench.leaderboard.board_file import SUFFIX, from_bytes, read_board, to_bytes
 from fairbench.leaderboard.boards import PUBLISHED, find_board, installed_board, models_of
 from fairbench.leaderboard.select import read
 from fairbench.metrics.rows import LeaderboardRow
@@ -43,7 +44,11 @@ def board_list() -> None:
     registry = load_plugins()
     rows = []
     for name in sorted(registry.boards):
-        info, models = models_of(name, registry)
+        try:
+            info, models = models_of(name, registry)
+        except StoreError as error:  # the others can be shown
+            show_warnings([f"{name}: {error.message}"])
+            continue
         methods = {(unit.method, unit.params_label) for unit in models}
         folds = f"{info.folds}" if info.folds else "1: no ranks"
         audit = f"{info.audit}, version {info.audit_version}"
@@ -175,6 +180,15 @@ def board_export(
         )
     board = make_board(records, name, registry, version=version, budget=budget, earlier=earlier)
     content = to_bytes(board)
+    try:
+        from_bytes(content)
+    except StoreError as error:
+        why = error.message.removeprefix("it is no board: ")
+        raise ConfigError(
+            f"Nothing was written: the board could not be read back: {why}",
+            "A row holds what no board may, such as a hyperparameter of 10^40. Run the others in a "
+            "results folder of their own.",
+        ) from None
     write_file(path, content)
     rank_in_it = ["fairbench", "run", "--methods", "METHOD", "--dataset", name]
     rank_in_it += ["--against", str(path), *location.options]

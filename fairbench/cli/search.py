@@ -16,9 +16,10 @@ from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import TrialDisplay, spell_value
 from fairbench.config import Rerun, RunConfig, build_config, split_names
 from fairbench.errors import ConfigError
+from fairbench.files import is_writable
 from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_seconds
-from fairbench.runs.hyperparameters import params_on
+from fairbench.runs.hyperparameters import params_by_method, params_on
 from fairbench.search import outputs as search_files
 from fairbench.search.config import Objective, SamplerName, SearchConfig
 from fairbench.search.estimate import trial_seconds
@@ -128,6 +129,8 @@ def search_command(
     run = build_config(RunConfig, **given)
     if params_file is not None:
         run = with_params(params_file, run, registry)
+        names = [registry.methods.resolve(name) for name in run.methods]
+        params_by_method(run.params, names, registry)  # none of another method
     config = build_config(SearchConfig, run=run, **fields_of(SearchConfig, ctx))
     raise typer.Exit(_run(config, registry, output, dry_run=dry_run))
 
@@ -154,6 +157,10 @@ def _run(config: SearchConfig, registry: Registry, output: Path | None, *, dry_r
     if output is not None:
         if not output.absolute().parent.is_dir():
             raise ConfigError(f"--output {output}: there is no folder {output.parent}.")
+        if output.is_dir():
+            raise ConfigError(f"--output {output} is a folder.", "Name a file.")
+        if not is_writable(output.absolute().parent):
+            raise ConfigError(f"--output {output}: nothing can be written there.")
         search_files.keep_others(output)
     datasets = setup.load_datasets(run, registry)
     store = setup.open_store(run.results, run.store, dry_run=dry_run)

@@ -13,7 +13,7 @@ from fairbench.cli.console import err, out
 from fairbench.cli.options import Results, StoreUrl, complete_datasets, complete_methods
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.splits import OFFICIAL
-from fairbench.errors import ConfigError, UnknownNameError, say_where, say_why
+from fairbench.errors import ConfigError, StoreError, UnknownNameError, say_where, say_why
 from fairbench.files.paths import is_file_name
 from fairbench.leaderboard.against import compare_with
 from fairbench.leaderboard.board import Board
@@ -24,7 +24,8 @@ from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry, plugin_source, plugin_version
 from fairbench.report.format import format_count
 from fairbench.runs.verification import SubmittedRow
-from fairbench.store.database import now
+from fairbench.store.database import lines_of, now
+from fairbench.store.export import parse_export
 from fairbench.store.records import Record
 from fairbench.store.submission import SUFFIX, Submission, SubmissionInfo, write_submission
 
@@ -79,8 +80,13 @@ def submit_command(
             f"The row cannot be submitted: {say_where(first)}: {say_why(first)}.",
             "--submitter is one line of at most 200 characters, --code of 400.",
         ) from None
+    # What a verifier would refuse is not written.
     submission = Submission(info, _records(records, board, row))
-    SubmittedRow(submission, board)  # what a verifier would refuse is not written
+    try:
+        parse_export(lines_of(submission.records))
+    except StoreError as error:
+        raise ConfigError(f"The row cannot be submitted: {error.message}", error.hint) from None
+    SubmittedRow(submission, board)
     path = output or Path(f"{name}-{board.info.name}{SUFFIX}")
     if not path.name.endswith(SUFFIX) or not is_file_name(path.name):
         raise ConfigError(f"--output {path}: the name of a submission ends in {SUFFIX}.")

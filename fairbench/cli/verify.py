@@ -124,6 +124,10 @@ def verify_command(
     figure differs by more than is allowed. Interrupted, it goes on after the last training that
     ended: give the same command again.
     """
+    if not file.name:
+        raise ConfigError(f"{file} is no file.", "Name a submission (.submission.jsonl.gz).")
+    if add_to is not None and add_to.exists() and not add_to.is_dir():
+        raise ConfigError(f"--add-to {add_to} is no folder.", "Name a results folder.")
     path = file.with_name(file.name.removesuffix(SUFFIX) + ".verification.json")
     for written in (path.parent, add_to):
         if written is not None and not is_writable(written):

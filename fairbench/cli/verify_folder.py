@@ -125,10 +125,11 @@ def _forget_old(own: Path) -> None:
     oldest = time.time() - _KEPT_DAYS * 86_400
     for draw in own.parent.glob(f"*/{_DRAW}"):
         folder = draw.parent
-        touched = max((os.path.getmtime(path) for path in folder.iterdir()), default=0.0)
-        if folder != own and touched < oldest:
-            with suppress(ConfigError), _lock(folder.with_suffix(_LOCK)):
-                shutil.rmtree(folder, ignore_errors=True)
+        with suppress(ConfigError, OSError):  # in use, or deleted by its own command just now
+            touched = max((os.path.getmtime(path) for path in folder.iterdir()), default=0.0)
+            if folder != own and touched < oldest:
+                with _lock(folder.with_suffix(_LOCK)):
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _read(folder: Path) -> _Draw | None:

@@ -139,14 +139,14 @@ class FitJob:
                 result, encoded[number] = stack.encode(number, outcome)
                 results.append(result)
             # What one unit's plugin code raises must not cost its stack-mates their training.
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 results.append(stack.failed(key, error))
         for number, points in encoded.items():
             result = results[number]
             try:
                 arrays = {**result.arrays, **stack.measure_test_rows(points, result.arrays)}
                 results[number] = replace(result, arrays=arrays)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 results[number] = stack.failed(result.key, error)
         return results
 
@@ -296,7 +296,7 @@ class _FittedStack:
         reason = clean_line(str(outcome.reason))
         return UnitResult(key, Status.DIVERGED, reason, costs=self._spent())
 
-    def failed(self, key: str, error: Exception) -> UnitResult:
+    def failed(self, key: str, error: BaseException) -> UnitResult:
         """The result of a unit that was trained, and raised when it was encoded."""
         full = describe_fully(error)
         return UnitResult(key, status_of(error), describe(error), full, costs=self._spent())
@@ -385,5 +385,5 @@ def _packed(encoder: Encoder, meter: Meter) -> tuple[bytes | None, str | None]:
             state = state_of(encoder)
         return None if state is None else pack_state(encoder, state), None
     # Figures are not worse for a mistake in state(), and hours of training may stand behind them.
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return None, describe(error)[:200]

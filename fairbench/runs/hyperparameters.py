@@ -26,8 +26,8 @@ def params_by_method(
         resolved = registry.methods.resolve(name)
         if resolved not in names:
             raise ConfigError(
-                f"Parameters are given for {name!r}, which is not among the methods of this run.",
-                "Add it to --methods, or take its parameters out.",
+                f"Parameters are given for {name!r}, which is not among the methods given.",
+                "Give it too, or take its parameters out.",
             )
         by_name[resolved] = values
     return by_name

@@ -12,6 +12,7 @@ from fairbench.api.method import Method, Params
 from fairbench.errors import PluginError
 from fairbench.store.returned_values import short_repr
 from fairbench.store.text import clean_line, describe
+from fairbench.training.stack_size import model_bytes
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ def ask(method: type[Method], params: Params, info: DatasetInfo) -> MethodAnswer
         instance = method(params)
         points = () if method.shots is Shots.SINGLE else check_points(instance.points())
         refusal, workload = instance.supports(info), instance.workload(info)
-        _ = instance.tags
+        tags, device = instance.tags, method.device("cpu")
     except PluginError:
         raise
     # A plugin may raise anything, SystemExit included: the other methods still run.
@@ -46,13 +47,42 @@ def ask(method: type[Method], params: Params, info: DatasetInfo) -> MethodAnswer
             f"supports() returned {short_repr(refusal)}.",
             "Return None if it can run, else the reason in words.",
         )
-    if workload is not None and not isinstance(workload, Workload):
+    if workload is not None and not _has_sizes(workload, len(info.features)):
         raise PluginError(
             f"workload() returned {short_repr(workload)}.",
-            "Return a fairbench.api.Workload, or None.",
+            "Return a fairbench.api.Workload, whose numbers are whole and at least 1, or None.",
+        )
+    if device != "cpu":
+        raise PluginError(
+            f"device('cpu') returned {short_repr(device)}.",
+            "Return the device that is given, or 'cpu'.",
+        )
+    if not isinstance(tags, tuple | list) or not all(map(_is_word, tags)):
+        raise PluginError(f"tags are {short_repr(tags)}.", "Return a tuple of words.")
+    if wrong := [knob.name for knob in method.knobs if not _is_word(knob.name)]:
+        raise PluginError(
+            f"The knob {short_repr(wrong[0])} has no name that can be shown.", "Use a word."
         )
     # It is stored and shown: a plugin may have read it from anywhere.
     return MethodAnswers(points, None if refusal is None else clean_line(refusal))
+
+
+def _has_sizes(workload: object, features: int) -> bool:
+    """Whether the size of a training can be worked out."""
+    if not isinstance(workload, Workload):
+        return False
+    counts = (workload.models_per_unit, workload.batch_size)
+    if not all(isinstance(count, int) and count >= 1 for count in counts):
+        return False
+    try:
+        return model_bytes(workload.architecture, features, workload.batch_size) > 0
+    except (AttributeError, TypeError, ValueError):
+        return False
+
+
+def _is_word(text: object) -> bool:
+    """Whether a plugin's text can be stored, shown, and told apart from its neighbours."""
+    return isinstance(text, str) and text.isprintable() and text.split() == [text]
 
 
 def _check_storable(method: type[Method], params: Params) -> None:

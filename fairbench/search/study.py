@@ -107,6 +107,7 @@ class Search:
         self.trials: list[Trial] = []
         self.finals: list[Trial] = []
         self._counted: set[str] = set()
+        self._ended: set[str] = set()  # keys of units that this process has dealt with
         self.study = make_study(config)
         self.defaults = self._enqueue_defaults()
         self._executor: Executor | None = None
@@ -250,12 +251,14 @@ class Search:
         """Run the units of some trials, and take in what they gave."""
         going = [trial for trial in batch if trial.outcome is None]
         units = [self._units(trial.params, budget) for trial in going if trial.params is not None]
-        # Two trials may have the same parameters, where the space is small.
-        plan = Plan(list({planned.key: planned for own in units for planned in own}.values()))
+        # Two trials may have the same parameters, where the space is small; what failed is tried
+        # again once, and not in every batch that has it.
+        planned = {one.key: one for own in units for one in own if one.key not in self._ended}
+        plan = Plan(list(planned.values()))
         for data, seed in self.splits_and_seeds:
             plan.references.append(PlannedReference(data, seed, budget.audit))
         for trial, own in zip(going, units, strict=True):
-            trial.replayed &= not measure_trial(own, self.store, budget.audit).pending
+            trial.replayed &= self._is_stored(own, budget)
         run = TrainingRun(self.config.run, self.registry, plan, self.store, self.device, trial=True)
         if jobs := run.jobs():
             with watch(jobs) as observe:
@@ -272,8 +275,16 @@ class Search:
                     raise _not_whole(trial, why)
                 self._take(trial, measured, self._reference(data, seed, budget))
         self._drop_representations(plan.units)
+        self._ended |= planned.keys()
         for trial in batch:
             trial.outcome = trial.outcome or TrialOutcome.COMPLETE
+
+    def _is_stored(self, units: Sequence[PlannedUnit], budget: Budget) -> bool:
+        """Whether nothing of a trial will be trained or audited."""
+        measured = measure_trial(units, self.store, budget.audit)
+        again = self.config.run.rerun is not None and measured.problem is not None
+        new = any(planned.key not in self._ended for planned in units)
+        return not measured.pending and not (again and new)
 
     def _units(self, params: Params, budget: Budget) -> list[PlannedUnit]:
         """All units of a trial."""

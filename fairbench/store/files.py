@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -91,7 +92,8 @@ def load_few(results: Path, name: str, wanted: Sequence[str]) -> dict[str, np.nd
     try:
         with np.load(results / FOLDER / name) as arrays:
             return {one: arrays[one] for one in wanted}
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+    # What is damaged may say that it is compressed, or encrypted, in a way that nobody knows.
+    except (OSError, KeyError, ValueError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile):
         return None
 
 

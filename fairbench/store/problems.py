@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from fairbench.errors import BusyStoreError, StoreError, UnstorableError
 from fairbench.store.secrets import redact_url
-from fairbench.store.text import clean_line
+from fairbench.store.text import clean_line, escape
 
 _CHECK = "Check disk space and permissions, or that the server runs; the same command resumes."
 DAMAGED = (
@@ -48,7 +48,7 @@ def translate_database_errors(problem: str) -> Iterator[None]:
         damaged = re.search("malformed|not a database", str(error)) is not None
         raise StoreError(text, DAMAGED if damaged else _CHECK) from error
     # What is in a column is not of its kind: JSON that is cut off, an unknown status.
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise StoreError(
             f"{problem}: a value in it is garbled ({first_line(error)}).", DAMAGED
         ) from (error)
@@ -56,8 +56,11 @@ def translate_database_errors(problem: str) -> Iterator[None]:
 
 def show_url(url: str | sa.URL) -> str:
     """Return a URL without its password, and without options that may be secret."""
-    text = url if isinstance(url, str) else url.render_as_string(hide_password=False)
-    return redact_url(text) or repr(text)
+    try:
+        text = url if isinstance(url, str) else url.render_as_string(hide_password=False)
+    except UnicodeError:  # a file name that is no text
+        text = f"{url.drivername}:///{url.database}"  # type: ignore[union-attr]
+    return escape(redact_url(text) or repr(text))
 
 
 def first_line(error: BaseException) -> str:

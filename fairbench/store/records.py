@@ -16,6 +16,7 @@ import sqlalchemy as sa
 from fairbench.data.splits import OFFICIAL
 from fairbench.store.secrets import redact_command, redact_values
 from fairbench.store.status import Status
+from fairbench.store.text import escape
 
 Key = Annotated[str, sa.String(64), "key"]
 Index = Annotated[str, sa.String(128), "index"]
@@ -72,8 +73,8 @@ class RunRecord:
 
     @property
     def redacted(self) -> RunRecord:
-        """The same without the passwords of URLs in it."""
-        command, config = redact_command(self.command), redact_values(self.config)
+        """The same without the passwords of URLs in it; a file name may hold what is no text."""
+        command, config = escape(redact_command(self.command)), redact_values(self.config)
         return dataclasses.replace(self, command=command, config=config)
 
 

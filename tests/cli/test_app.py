@@ -31,6 +31,15 @@ def test_what_may_not_be_read_is_told(
     assert "Check who may read and write it" in told
 
 
+@pytest.mark.parametrize("words", [("status",), ("verify", ".")])
+def test_a_path_that_leads_nowhere_is_told(fairbench_here: Call, words: tuple[str, ...]) -> None:
+    given = words if len(words) > 1 else (*words, "--results", "x" * 300)
+    done = fairbench_here(*given)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+
+
 @pytest.mark.slow
 def test_every_command_says_that_it_was_interrupted(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)

@@ -70,6 +70,21 @@ def test_what_a_run_writes_meanwhile_is_read(tmp_path: Path, read_only: Callable
         other.put([a_unit("b" * 64)])
 
 
+def test_a_copy_without_the_index_of_its_log_says_what_to_do(
+    tmp_path: Path, read_only: Callable[[], None]
+) -> None:
+    folder, copy = tmp_path / "there", tmp_path / "copy"
+    store = Store.in_folder(folder)
+    store.put([a_unit("a" * 64)])
+    copy.mkdir()
+    for end in ("", "-wal"):
+        content = (folder / f"fairbench.sqlite{end}").read_bytes()
+        (copy / f"fairbench.sqlite{end}").write_bytes(content)
+    read_only()
+    with pytest.raises(StoreError, match="sqlite-shm has to be written"):
+        Store.in_folder(copy, create=False)
+
+
 def test_an_older_store_must_be_copied_first(tmp_path: Path, read_only: Callable[[], None]) -> None:
     Store.in_folder(tmp_path).engine.dispose()
     with sqlite3.connect(tmp_path / "fairbench.sqlite") as connection:

@@ -40,6 +40,17 @@ def test_what_nobody_reads_is_lost_without_a_word(tmp_path: Path, words: str) ->
     assert "Exception" not in told
 
 
+def test_a_command_goes_on_to_its_exit_code_when_nobody_reads_it(tmp_path: Path) -> None:
+    """A verification whose output goes to ``head`` must not pass because of it."""
+    code = (
+        "import sys; from fairbench.cli import streams; streams.secure();"
+        "[print('x' * 9999, flush=True) for _ in range(99)]; sys.exit(3)"
+    )
+    words = ["bash", "-o", "pipefail", "-c", f'{sys.executable} -c "{code}" | true']
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "")
+
+
 def test_names_with_colons_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     out.print("a:b: 20 unknown values", markup=False)
     err.print("a:b: 20 unknown values", markup=False)

@@ -87,6 +87,13 @@ def test_what_nobody_went_on_with_for_a_month_is_deleted(tmp_path: Path) -> None
         assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"a", "new", "mine"}
 
 
+def test_another_folder_that_goes_meanwhile_is_no_error(tmp_path: Path) -> None:
+    interrupt(tmp_path / "other")
+    (tmp_path / "other" / "log").symlink_to(tmp_path / "gone")
+    with verification_folder(tmp_path / "a", sha256="a", points=3, seed=None):
+        pass
+
+
 def test_what_a_plugin_writes_while_the_run_is_planned_is_newer_than_the_beginning(
     tmp_path: Path,
 ) -> None:

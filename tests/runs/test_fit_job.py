@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
 import pytest
 
-from fairbench.api import Floats, Knob, Point, Shots
+from fairbench.api import Architecture, Floats, Knob, Point, Shots, Workload
 from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
@@ -19,7 +20,7 @@ from fairbench.runs.plugin_values import ContractError
 from fairbench.store.status import Status
 from tests.support import wrong_curves as curves
 from tests.support import wrong_encoders as encoders
-from tests.support.fits import fit_of
+from tests.support.fits import fit_of, job_of
 
 
 class TooLarge(Representation):
@@ -145,6 +146,85 @@ def test_hyperparameters_that_cannot_be_stored_are_the_methods_own_fault(
 ) -> None:
     with pytest.raises(PluginError, match="hyperparameters of large cannot be stored"):
         ask(Large, Limits(), prepared.info)
+
+
+class Odd(Large):
+    """Says something wrong of itself."""
+
+    name = "odd"
+    size: Any = None
+    where: Any = "cpu"
+    words: Any = ("odd",)
+
+    def workload(self, info: Any) -> Any:
+        return self.size
+
+    @classmethod
+    def device(cls, available: str) -> Any:
+        return cls.where
+
+    @property
+    def tags(self) -> Any:
+        return self.words
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"size": Workload(Architecture(), 128, 0)}, "workload() returned"),
+        ({"size": Workload(Architecture(), None)}, "workload() returned"),  # type: ignore[arg-type]
+        ({"size": Workload("small", 128)}, "workload() returned"),  # type: ignore[arg-type]
+        ({"size": "small"}, "workload() returned"),
+        ({"where": "tpu"}, "device('cpu') returned"),
+        ({"words": 5}, "tags are 5"),
+        ({"words": ("two words",)}, "tags are"),
+        ({"knobs": (Knob("\ud800", 0.0, 1.0),)}, "has no name that can be shown"),
+    ],
+)
+def test_what_a_method_says_wrongly_of_itself_is_its_own_fault(
+    wrong: dict[str, Any], says: str, prepared: Prepared
+) -> None:
+    """Else it would end the run of all other methods, while it is planned."""
+    with pytest.raises(PluginError, match=re.escape(says)):
+        ask(type("Wrong", (Odd,), wrong), Params(), prepared.info)
+    assert ask(Odd, Params(), prepared.info).refusal is None
+
+
+class Exits(Representation):
+    """Ends the process, or what would be one, at some points."""
+
+    def __init__(self, when: str) -> None:
+        self.when = when
+
+    def encode(self, x: Floats, **_: Any) -> Floats:
+        if self.when == "encoded":
+            raise SystemExit("bad rows")
+        return x[:, :1]
+
+    def state(self) -> dict[str, Any]:
+        if self.when == "stored":
+            raise SystemExit("no room")
+        return {}
+
+
+class ExitsOnce(Method):
+    name, summary = "exits-once", "one of its models ends the process"
+    knobs = (Knob("t", 0.0, 2.0),)
+    moments = ("encoded", "stored", "never")
+
+    def points(self) -> tuple[Point, ...]:
+        return tuple(Point.of(t=float(number)) for number in range(3))
+
+    def fit(self, train: Any, units: Any, context: Any) -> list[Any]:
+        return [Exits(self.moments[int(unit.point["t"])]) for unit in units]
+
+
+def test_a_model_that_ends_the_process_costs_no_other_its_training(prepared: Prepared) -> None:
+    config = RunConfig(methods=("exits-once",), datasets=("toy",), seeds=(0,))
+    units = units_of(ExitsOnce, Params(), prepared, make_budget(10, prepared), config)
+    results = job_of(*units, data=prepared).run(lambda share, note: None)
+    assert [one.status for one in results] == [Status.FAILED, Status.DONE, Status.DONE]
+    assert "bad rows" in str(results[0].error)
 
 
 class Late(Representation):

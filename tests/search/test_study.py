@@ -13,6 +13,7 @@ from itertools import product
 from typing import Any, Self
 
 import pytest
+from optuna.distributions import CategoricalDistribution
 from pydantic import Field, create_model, model_validator
 
 from fairbench.api import DatasetInfo
@@ -202,6 +203,30 @@ def test_diverged_and_failed_trials_are_told_and_the_search_goes_on(bench: Bench
     assert same(again.trials) == same(search.trials)
     retried = bench.search(Answers(bowl), trials=20, run={"rerun": "failed"})
     assert all(trial.outcome is TrialOutcome.COMPLETE for trial in retried.trials)
+
+
+def test_what_fails_again_is_tried_again_once(bench: Bench) -> None:
+    """A small space gives a setting to many trials, over several batches."""
+    fits: list[float] = []
+
+    def fails(params: Mapping[str, Any], seed: int) -> Status:
+        fits.append(params["size"])
+        return Status.FAILED
+
+    class OfThreeSizes(Bowl):
+        name = "of-three-sizes"
+
+        def search_space(self) -> Mapping[str, Any]:
+            return {"size": CategoricalDistribution([8, 64, 128])}
+
+    bench.registry.methods.add(OfThreeSizes, "test")
+    bench.method = OfThreeSizes
+    bench.search(Answers(fails), trials=12)
+    once = sorted(fits)
+    fits.clear()
+    again = bench.search(Answers(fails), trials=12, run={"rerun": "failed"})
+    assert sorted(fits) == once
+    assert not again.trials[0].replayed
 
 
 def test_where_every_trial_fails_there_is_no_best(bench: Bench) -> None:

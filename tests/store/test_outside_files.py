@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 
 from fairbench.errors import ConfigError, StoreError
 from fairbench.files.paths import within
@@ -22,6 +23,8 @@ from fairbench.store import encoders
 from fairbench.store import files as artefacts
 from fairbench.store.database import Store
 from fairbench.store.export import LONGEST_LINE, read_export
+from fairbench.store.problems import show_url
+from fairbench.store.records import RunRecord, UnitRecord
 from fairbench.store.schema import SCHEMA_VERSION
 from tests.support.exports import a_point, a_unit
 
@@ -200,3 +203,29 @@ def test_an_own_backup_may_be_of_any_size(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ConfigError, match="more than"):
         read_export(file)
     assert len(read_export(file, own=True)) == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"PK"])
+def test_a_few_arrays_of_a_damaged_file_are_gone(tmp_path: Path, content: bytes) -> None:
+    name = artefacts.save(tmp_path, {"z": np.zeros(3)})
+    assert artefacts.load_few(tmp_path, name, ["z"]) is not None
+    (tmp_path / artefacts.FOLDER / name).write_bytes(content)
+    assert artefacts.load_few(tmp_path, name, ["z"]) is None
+
+
+def test_a_value_of_another_form_in_a_store_is_told(tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    store.put([a_unit("a" * 64)])
+    with store.engine.begin() as connection:
+        connection.execute(sa.text('UPDATE units SET read_points = \'[{"label": "x"}]\''))
+    with pytest.raises(StoreError, match="garbled"):
+        list(store.records(UnitRecord))
+
+
+def test_a_file_name_that_is_no_text_harms_no_store(tmp_path: Path) -> None:
+    store = Store.in_folder(tmp_path)
+    odd = "p\udce9.yaml"  # a byte that is not UTF-8, as Python has it
+    store.add_run(RunRecord("r", "2026-01-01", f"fairbench run --params {odd}", {}, {}))
+    (run,) = store.runs()
+    assert "udce9" in run.command
+    assert "udce9" in show_url(sa.URL.create("sqlite", database=odd))
