@@ -23,6 +23,7 @@ from fairbench.training.neural_method import NeuralMethod
 from fairbench.training.restarts import select_best
 from fairbench.training.streams import Streams
 from fairbench_plugins.sofair import Sofair, SofairParams
+from tests.training.test_checkpoint import ONE_OF_EACH_KIND
 
 
 class Known(StackedModel):
@@ -123,17 +124,34 @@ NEURAL = {
 }
 
 
-@pytest.mark.parametrize("name", NEURAL)
+def set_apart(model: StackedModel, sizes: Sequence[float]) -> None:
+    """Add noise of another size to the parameters of each model of a stack."""
+    draws = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            for piece, size in zip(parameter, sizes, strict=True):
+                piece += size * torch.randn(piece.shape, generator=draws)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ONE_OF_EACH_KIND else pytest.mark.thorough)
+        for name in NEURAL
+    ],
+)
 def test_every_neural_method_gives_the_restart_of_least_own_objective(
     name: str, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The model given has the least loss of those trained, and all that were trained are reported.
 
-    Losses are compared with the random numbers that the selection draws, on the training set.
+    The models are set apart before they are compared: losses of short trainings are nearly equal.
     """
     seen: list[tuple[StackedModel, list[int]]] = []
 
     def spy(model: StackedModel, *args: Any, **kwargs: Any) -> list[int]:
+        # Which of the three stays as it was trained depends on the method.
+        set_apart(model, np.roll([0.0, 1.0, 3.0], len(name)).tolist())
         seen.append((model, select_best(model, *args, **kwargs)))
         return seen[0][1]
 
@@ -142,7 +160,8 @@ def test_every_neural_method_gives_the_restart_of_least_own_objective(
     method = cls(cls.Params(hidden=(8,), latent=2, restarts=3))
     rows = prepared.roles[Role.ENCODER_TRAIN]
     train = TrainingRows(rows.x, rows.s, prepared.info)
-    unit = Unit(0, None if method.shots is Shots.SINGLE else method.points()[0])
+    # Not the first point: where s is not hidden, the flow of fnf is x itself, and its loss 0.
+    unit = Unit(0, None if method.shots is Shots.SINGLE else method.points()[1])
     reported: dict[str, float] = {}
     context = FitContext(iterations=25, report=reported.__setitem__)
     (one,) = method.fit(train, [unit], context)
@@ -158,7 +177,10 @@ def test_every_neural_method_gives_the_restart_of_least_own_objective(
     )
     with torch.no_grad():
         losses = model.losses(batch)["model"]
-    assert losses[chosen] <= losses.min() + 0.05 * losses.abs().max()
+    losses[losses.isnan()] = torch.inf
+    least, second = losses.sort().values[:2]
+    assert second - least > 0.2 * least.abs() > 0
+    assert chosen == losses.argmin()
     given = one.state()
     assert given is not None
     for parameter, array in zip(model.state_dict().values(), given.values(), strict=True):
