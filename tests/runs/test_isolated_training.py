@@ -65,6 +65,15 @@ class Fits(Method):
         return Shifted(float(state["by"]))
 
 
+class FindsNothing(Fits):
+    """What the methods below give that find none of what they look for."""
+
+    name = "finds-nothing"
+
+    def finds(self, train: Any) -> float:
+        return 0.0
+
+
 class FromMemory(Fits):
     """How many rows of the test set it finds."""
 
@@ -233,8 +242,11 @@ def test_what_lies_in_memory_or_the_environment_is_not_there(
     monkeypatch.setenv(LEFT, "who is in group 1")
     os.putenv(LEFT + "_UNSEEN", "who is in group 2")
     (here,), (alone,) = (trained(method, prepared, one) for one in (None, isolation))
-    assert here.status is alone.status is Status.DONE
-    assert differ(here, alone)
+    (nothing,) = trained(FindsNothing, prepared, None)
+    assert here.status is alone.status is nothing.status is Status.DONE
+    assert not differ(alone, nothing)
+    for name, z in nothing.arrays.items():
+        assert (here.arrays[name] > z).all(), "it was there to be found"
     assert os.environ[LEFT] == "who is in group 1"
 
 
