@@ -185,6 +185,8 @@ def test_rows_are_encoded_by_themselves_and_the_seed_decides_the_rest() -> None:
     np.testing.assert_array_equal(one.encode(x)[7:8], one.encode(x[7:8]))
     again, _, _ = a_curve()
     np.testing.assert_array_equal(again.released, curve.released)
+    other = a_curve(seed=1)[0].at(Point.of(price=10.0))
+    assert not np.allclose(other.encode(x), one.encode(x))
     np.testing.assert_array_equal(nearest(curve.centres, curve.centres), np.arange(100))
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from fairbench.leaderboard.frames import load_leaderboard
 from fairbench.registry import load_registry
 from fairbench.report.format import format_p, format_seconds_between
 from fairbench.report.gather import gather
-from fairbench.report.page import page
+from fairbench.report.page import format_number, page
 from fairbench.report.ranks_figure import ranks_figure
 from fairbench.store.database import Store
 from fairbench.store.records import Record
@@ -93,9 +94,14 @@ def test_an_unknown_format_is_answered(results: Path) -> None:
 
 def test_intervals_reach_the_page(results: Path) -> None:
     report = gather(Store.in_folder(results), load_registry())
-    row = report.datasets[0].panels[0].rows[0]
-    low, high = row.interval("aufdc")
-    assert low < row.value("aufdc") < high
+    html = page(report)
+    (panel,) = report.datasets[0].panels
+    for row in panel.rows:
+        low, high = row.interval("aufdc")
+        assert low < row.value("aufdc") < high
+        line, *_ = re.findall(rf'<tr data-name="{row.method}" .*?</tr>', html, re.S)
+        cells = [text.strip() for text in re.findall(r"<td[^>]*>(.*?)</td>", line, re.S)]
+        assert f"{format_number(low)} to {format_number(high)}" in cells
 
 
 def test_csvs_tell_what_failed_what_is_missing_and_what_is_simulated(tmp_path: Path) -> None:
