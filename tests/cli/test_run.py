@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -415,11 +416,11 @@ def test_version_and_bare_call(fairbench: Call) -> None:
 def test_every_option_of_run_is_in_its_help(fairbench_here: Call) -> None:
     text = fairbench_here("run", "--help").stdout
     fixed = (
-        "methods dataset seeds seed-list budget points params config results device executor "
-        "data-root require-real-data dry-run rerun timeout store"
+        "methods dataset seeds seed-list splits budget points params tune label against shift "
+        "config results device executor ray-address in-process workers data-root "
+        "require-real-data dry-run rerun timeout store help"
     )
-    for name in fixed.split():
-        assert f"--{name}" in text
+    assert set(re.findall(r"--[a-z-]+", text)) == {f"--{name}" for name in fixed.split()}
 
 
 @pytest.mark.usefixtures("done_run")

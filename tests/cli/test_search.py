@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -152,12 +153,11 @@ def test_every_option_of_search_is_in_its_help(
         main()
     text = capsys.readouterr().out
     fixed = (
-        "method dataset trials objective sampler parallel seed seeds seed-list budget "
-        "points params output results device executor ray-address in-process workers "
-        "data-root require-real-data dry-run rerun timeout store"
+        "method dataset trials objective sampler parallel seed seeds seed-list splits budget work "
+        "finalists final-budget points params output results device executor ray-address "
+        "in-process workers data-root require-real-data dry-run rerun timeout store help"
     )
-    for name in fixed.split():
-        assert f"--{name}" in text
+    assert set(re.findall(r"--[a-z-]+", text)) == {f"--{name}" for name in fixed.split()}
     assert "<failed>" in text
     assert "failed|all" not in text, "a search refuses --rerun all"
 

@@ -8,7 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from fairbench.training import layers
 from fairbench.training.layers import StackedConv
-from fairbench.training.model import Batch, StackedModel
+from fairbench.training.model import Batch, StackedModel, count_products
 from fairbench.training.networks import Networks
 from fairbench.training.representation import NeuralRepresentation
 from fairbench.training.streams import Streams
@@ -150,14 +150,21 @@ def test_an_image_that_cannot_be_halved_is_refused() -> None:
 
 @pytest.mark.parametrize("half", ["encoder", "decoder"])
 def test_operations_are_those_that_pytorch_counts(half: str) -> None:
-    """Biases, which PyTorch leaves out, are left out here too."""
+    """PyTorch leaves biases out; fairbench counts them as it does weights."""
     make = Streams([0]).generators("w")
     network = DSPRITES.encoder(make) if half == "encoder" else DSPRITES.decoder(make, 28)
     with FlopCounterMode(display=False) as counter:
         network(torch.rand(1, 1, 4096 if half == "encoder" else 28))
-    multiply_adds = sum(
-        module.weight.numel() * getattr(module, "uses", 1)
+    biases = sum(
+        module.bias.numel() * getattr(module, "uses", 1)
         for module in network.modules()
-        if hasattr(module, "weight")
+        if hasattr(module, "bias")
     )
-    assert 2 * multiply_adds == counter.get_total_flops()
+    assert 0 < biases < 0.02 * count_products(network)
+    assert 2 * (count_products(network) - biases) == counter.get_total_flops()
+
+
+def test_operations_of_a_model_are_those_of_its_networks() -> None:
+    model = OfImages()
+    products = count_products(model.encoder) + count_products(model.decoder)
+    assert model.multiply_adds() == products
