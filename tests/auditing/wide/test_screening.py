@@ -14,16 +14,18 @@ from fairbench.auditing.wide.screening import screened
 def test_no_row_learns_from_its_own_label() -> None:
     rng = np.random.default_rng(0)
     z = rng.random((4_000, 2)).astype(np.float32)
-    residual = np.where(np.floor(8 * z[:, 0]) + np.floor(8 * z[:, 1]), 1.0, -1.0)[:, None]
     residual = np.where(np.floor(16 * z[:, :1]) % 2 == 1, 0.5, -0.5)
     other = residual.copy()
     other[7] *= -1
+    of_others = -other
     common = standardised(z).apply
     for fit in (screened, local_means):
-        made, changed = fit(z, common, residual), fit(z, common, other)
+        made, changed, opposite = (fit(z, common, one) for one in (residual, other, of_others))
         assert made is not None
         assert changed is not None
+        assert opposite is not None
         np.testing.assert_allclose(made(z)[7], changed(z)[7], atol=1e-5)
+        assert not np.allclose(made(z)[7], opposite(z)[7], atol=0.1), "it learns from the others"
 
 
 def test_digits_are_those_of_the_number_as_released() -> None:
