@@ -21,6 +21,7 @@ import yaml
 import fairbench as package
 from fairbench import __version__, api, hookspecs, training
 from fairbench.cli.app import command_tree, main
+from fairbench.cli.given import UsageError
 from fairbench.config import RunConfig, build_config
 from fairbench.data.card import is_card
 from fairbench.data.card_dataset import dataset_from_card
@@ -184,9 +185,9 @@ def test_the_command_line_takes_every_command(command: Command) -> None:
 
 
 def test_a_command_with_a_wrong_option_is_found() -> None:
-    with pytest.raises(Exception, match="--budgt"):
+    with pytest.raises(UsageError, match="--budgt"):
         parse(("run", "--budgt", "quick"))
-    with pytest.raises(Exception, match="charts"):
+    with pytest.raises(UsageError, match="charts"):
         parse(("list", "charts"))
 
 

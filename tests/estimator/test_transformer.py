@@ -84,20 +84,20 @@ def test_a_fit_that_fails_leaves_the_last_one() -> None:
     fair = small(beta=0.1).fit(X.assign(sex=S), s="sex")
     z, encoder = fair.transform(X), fair.encoder_
     other = X[["noise"]].assign(more=X["shifted"], other=S)
-    for bad, s, error in (
-        (other, "gone", InputError),
-        (other.to_numpy(), None, ValueError),
-        (other[["noise"]], ["left"] * 300, InputError),
-        (other[["noise"]], S[:-1], InputError),
+    for bad, s, error, says in (
+        (other, "gone", InputError, "no column 'gone'"),
+        (other.to_numpy(), None, ValueError, "could not convert string"),
+        (other[["noise"]], ["left"] * 300, InputError, "left"),
+        (other[["noise"]], S[:-1], InputError, "299"),
     ):
-        with pytest.raises(error):
+        with pytest.raises(error, match=says):
             fair.fit(bad, s=s)
         assert fair.encoder_ is encoder
         assert fair.s_column_ == "sex"
         assert list(fair.feature_names_in_) == list(X.columns)
         np.testing.assert_array_equal(fair.transform(X.assign(sex=S)), z)
     never = small(beta=0.1)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match="299"):
         never.fit(X, s=S[:-1])
     assert not hasattr(never, "n_features_in_")
 

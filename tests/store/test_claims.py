@@ -14,6 +14,7 @@ import psutil
 import pytest
 import sqlalchemy as sa
 
+from fairbench.errors import StoreError
 from fairbench.store.claims import FORGOTTEN, STALE, Claims
 from fairbench.store.database import Store
 
@@ -204,7 +205,7 @@ def test_a_store_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     claims = Claims(store, "one")
     with store.engine.begin() as connection:
         connection.execute(sa.text("DROP TABLE claims"))
-    with pytest.raises(Exception, match="Claims on jobs cannot be written"):
+    with pytest.raises(StoreError, match="Claims on jobs cannot be written"):
         claims.take(["a"])
 
 

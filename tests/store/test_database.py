@@ -146,9 +146,16 @@ def test_an_export_of_the_first_schema_is_read(tmp_path: Path) -> None:
     assert store(tmp_path).merge(parse_export(lines))["references"] == 1
 
 
-@pytest.mark.parametrize("text", ["", '{"table": "units"}', '{"fairbench_export": "x"}'])
-def test_what_is_no_export_is_told(tmp_path: Path, text: str) -> None:
-    with pytest.raises(StoreError):
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "The file is empty"),
+        ('{"table": "units"}', "Line 1 .*: an export starts with its version"),
+        ('{"fairbench_export": "x"}', "Line 1 .*: an export starts with its version"),
+    ],
+)
+def test_what_is_no_export_is_told(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(StoreError, match=says):
         store(tmp_path).merge(parse_export([text]))
 
 

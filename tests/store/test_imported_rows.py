@@ -122,20 +122,25 @@ POINTS: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("name", UNITS)
 def test_a_unit_that_no_store_would_have_is_refused(name: str, tmp_path: Path) -> None:
-    check_refused(lines(unit=UNITS[name]), 2, next(iter(UNITS[name])), tmp_path)
+    check_refused(lines(unit=UNITS[name]), 2, what_is_wrong(name, UNITS[name]), tmp_path)
 
 
 @pytest.mark.parametrize("name", POINTS)
 def test_a_point_that_no_store_would_have_is_refused(name: str, tmp_path: Path) -> None:
-    check_refused(lines(point=POINTS[name]), 3, next(iter(POINTS[name])), tmp_path)
+    check_refused(lines(point=POINTS[name]), 3, what_is_wrong(name, POINTS[name]), tmp_path)
 
 
-def check_refused(text: list[str], number: int, field: str, folder: Path) -> None:
+def what_is_wrong(name: str, changes: dict[str, Any]) -> str:
+    """What a refusal names: the field that was changed, unless JSON has no such value."""
+    return "it is not JSON" if name.endswith("with no number") else next(iter(changes))
+
+
+def check_refused(text: list[str], number: int, wrong: str, folder: Path) -> None:
     where = Store.in_folder(folder)
     with pytest.raises(StoreError) as error:
         where.merge(parse_export(text))
     assert f"Line {number} " in error.value.message
-    assert field in error.value.message or "it is not JSON" in error.value.message
+    assert wrong in error.value.message
     assert error.value.message.isprintable()
     assert len(error.value.message) < 600
     assert len(list(where.export())) == 1
@@ -176,18 +181,18 @@ NOT_EVEN_OWN = {
 
 @pytest.mark.parametrize("name", OWN_UNITS)
 def test_an_own_unit_comes_back_and_a_strangers_is_refused(name: str, tmp_path: Path) -> None:
-    check_own(lines(unit=OWN_UNITS[name]), tmp_path)
+    check_own(lines(unit=OWN_UNITS[name]), 2, next(iter(OWN_UNITS[name])), tmp_path)
 
 
 @pytest.mark.parametrize("name", OWN_POINTS)
 def test_an_own_point_comes_back_and_a_strangers_is_refused(name: str, tmp_path: Path) -> None:
-    check_own(lines(point=OWN_POINTS[name]), tmp_path)
+    check_own(lines(point=OWN_POINTS[name]), 3, next(iter(OWN_POINTS[name])), tmp_path)
 
 
-def check_own(text: list[str], folder: Path) -> None:
+def check_own(text: list[str], number: int, field: str, folder: Path) -> None:
     file = folder / "backup.jsonl"
     file.write_text("".join(f"{line}\n" for line in text))
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match=rf"Line {number} .*: {field}\b"):
         read_export(file)
     where = Store.in_folder(folder)
     where.merge(read_export(file, own=True))
@@ -196,36 +201,42 @@ def check_own(text: list[str], folder: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(NOT_EVEN_OWN))
 def test_what_no_store_can_hold_is_refused_of_ones_own_too(name: str) -> None:
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match=rf"Line 2 .*: {what_is_wrong(name, UNITS[name])}\b"):
         parse_export(lines(unit=UNITS[name]), own=True)
 
 
 @pytest.mark.parametrize(
-    "point",
+    ("point", "wrong"),
     [
-        {"values": {"distortion": 10**400, "mutual_information": 0.1, "accuracy_s": 0.7}},
-        {"values": {"distortion": 1, "mutual_information": 1, "accuracy_s": 1, "method": 1}},
-        {"audit_config": {"x": float("nan")}},
-        {"finished": "0001-01-01T00:00:00+14:00"},
+        (
+            {"values": {"distortion": 10**400, "mutual_information": 0.1, "accuracy_s": 0.7}},
+            "values.distortion",
+        ),
+        (
+            {"values": {"distortion": 1, "mutual_information": 1, "accuracy_s": 1, "method": 1}},
+            "values.method",
+        ),
+        ({"audit_config": {"x": float("nan")}}, "it is not JSON"),
+        ({"finished": "0001-01-01T00:00:00+14:00"}, "finished"),
     ],
     ids=str,
 )
-def test_of_ones_own_too_figures_are_finite(point: dict[str, Any]) -> None:
-    with pytest.raises(StoreError):
+def test_of_ones_own_too_figures_are_finite(point: dict[str, Any], wrong: str) -> None:
+    with pytest.raises(StoreError, match=f"Line 3 .*: {wrong}"):
         parse_export(lines(point=point), own=True)
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "wrong"),
     [
-        {"replicates": to_text({"mutual_information": np.ones(3)})},
-        {"values": {"mutual_information_max": 1e-300}},
-        {"values": {"distortion_max_validation": None}},
+        ({"replicates": to_text({"mutual_information": np.ones(3)})}, "replicates has no"),
+        ({"values": {"mutual_information_max": 1e-300}}, "mutual_information_max is too small"),
+        ({"values": {"distortion_max_validation": None}}, "no distortion_max_validation"),
     ],
     ids=["replicates of something else", "a divisor of almost nothing", "no divisor"],
 )
 def test_a_reference_that_nothing_could_be_normalised_by_is_refused(
-    changes: dict[str, Any],
+    changes: dict[str, Any], wrong: str
 ) -> None:
     rows = [json.loads(line) for line in EXPORT.read_text().splitlines()]
     (reference,) = (row for row in rows if row.get("table") == "references")
@@ -233,7 +244,7 @@ def test_a_reference_that_nothing_could_be_normalised_by_is_refused(
     good = json.dumps(reference)
     assert len(parse_export([HEAD, good])) == 1
     bad = reference | changes | {"values": reference["values"] | changes.get("values", {})}
-    with pytest.raises(StoreError, match="Line 2 "):
+    with pytest.raises(StoreError, match=f"Line 2 .*{wrong}"):
         parse_export([HEAD, json.dumps(bad)])
 
 

@@ -55,7 +55,7 @@ def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.write_text("mine")
     (folder / f"{A}.npz").symlink_to(mine)
-    with pytest.raises(StoreError):
+    with pytest.raises(StoreError, match=rf"'{A}.npz' is no name of a file in {folder}\."):
         artefacts.drop(tmp_path, f"{A}.npz")
     assert artefacts.files(folder) == []
     assert mine.read_text() == "mine"
