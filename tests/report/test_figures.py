@@ -27,6 +27,12 @@ def dataset(folder: Path, change: Change | None = None) -> DatasetReport:
     return gather(stored(folder, change), load_registry()).datasets[0]
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> DatasetReport:
+    """The run as it was, for tests that only look at it."""
+    return dataset(tmp_path_factory.mktemp("small"))
+
+
 def latfr_failed(records: list[Record]) -> list[Record]:
     return failed(records, "latfr")
 
@@ -41,12 +47,11 @@ def legend(figure: object) -> list[str]:
     return [text.get_text() for text in found.get_texts()]
 
 
-def test_curves_run_from_x_to_nothing_and_name_every_method(tmp_path: Path) -> None:
-    found = dataset(tmp_path)
-    figure = curves_figure(found.panels)
-    names = [row.method for row in found.panels[0].rows]
+def test_curves_run_from_x_to_nothing_and_name_every_method(small: DatasetReport) -> None:
+    figure = curves_figure(small.panels)
+    names = [row.method for row in small.panels[0].rows]
     assert [text.split()[0] for text in legend(figure)] == names
-    d_max = found.panels[0].rows[0].distortion_max
+    d_max = small.panels[0].rows[0].distortion_max
     surfaces = [line.get_data() for line in figure.axes[0].lines if len(line.get_xdata()) > 20]
     assert len(surfaces) == len(names)
     for x, y in surfaces:
@@ -85,7 +90,7 @@ def test_what_is_incomplete_says_so(tmp_path: Path) -> None:
 
 
 def test_every_figure_says_what_failed_what_is_missing_and_what_is_simulated(
-    tmp_path: Path,
+    small: DatasetReport, tmp_path: Path
 ) -> None:
     found = dataset(tmp_path, honest)
     drawn = [draw(found.panels) for draw in (curves_figure, fronts_figure, cost_figure)]
@@ -97,8 +102,7 @@ def test_every_figure_says_what_failed_what_is_missing_and_what_is_simulated(
         assert "simulated" in figure.axes[0].get_title()
     for figure in drawn[:2]:
         assert any(t.startswith("sofair") and "(incomplete)" in t for t in legend(figure))
-    whole = dataset(tmp_path / "whole")
-    assert "not" not in notes(cost_figure(whole.panels))
+    assert "not" not in notes(cost_figure(small.panels))
 
 
 def test_of_many_rows_that_are_not_complete_only_the_names_are_told() -> None:
@@ -123,15 +127,15 @@ def test_several_seeds_are_drawn_as_their_median_and_a_band(tmp_path: Path) -> N
         assert middle[1] == sorted(middle[1])
 
 
-def test_cost_of_single_shot_is_flat(tmp_path: Path) -> None:
-    figure = cost_figure(dataset(tmp_path).panels)
+def test_cost_of_single_shot_is_flat(small: DatasetReport) -> None:
+    figure = cost_figure(small.panels)
     lines = {line.get_label(): line.get_ydata() for line in figure.axes[0].lines}
     assert lines["sofair"][0] == lines["sofair"][-1]
     assert lines["latfr"][-1] == pytest.approx(4 * lines["latfr"][0])
 
 
-def test_what_costs_nothing_is_named_below_all_lines(tmp_path: Path) -> None:
-    figure = cost_figure(dataset(tmp_path).panels)
+def test_what_costs_nothing_is_named_below_all_lines(small: DatasetReport) -> None:
+    figure = cost_figure(small.panels)
     (axes,) = figure.axes
     (words,) = (text for text in axes.texts if text.get_text().startswith("below"))
     top = words.get_window_extent(figure.canvas.get_renderer()).y1
@@ -139,9 +143,8 @@ def test_what_costs_nothing_is_named_below_all_lines(tmp_path: Path) -> None:
     assert top < lowest
 
 
-def test_fronts_never_fall(tmp_path: Path) -> None:
-    found = dataset(tmp_path)
-    for name, seeds in found.panels[0].curves.items():
+def test_fronts_never_fall(small: DatasetReport) -> None:
+    for name, seeds in small.panels[0].curves.items():
         front = sorted(
             (p.figures["accuracy_s"], p.figures["accuracy_y"])
             for points in seeds
@@ -150,20 +153,25 @@ def test_fronts_never_fall(tmp_path: Path) -> None:
         )
         heights = [a_y for _, a_y in front]
         assert heights == sorted(heights), name
-    assert fronts_figure(found.panels).axes[0].lines
+    (axes,) = fronts_figure(small.panels).axes
+    drawn = [line for line in axes.lines if line.get_drawstyle() == "steps-post"]
+    assert len(drawn) == len(small.panels[0].rows)
+    assert any(len(set(line.get_ydata())) > 1 for line in drawn)
+    for line in drawn:
+        assert sorted(line.get_xdata()) == list(line.get_xdata())
+        assert sorted(line.get_ydata()) == list(line.get_ydata())
 
 
-def test_auditors_show_every_reading(tmp_path: Path) -> None:
-    found = dataset(tmp_path)
-    texts = [t.get_text() for t in auditors_figure(found.panels, found.auditors).axes[0].texts]
-    assert len(texts) == len(found.auditors)
+def test_auditors_show_every_reading(small: DatasetReport) -> None:
+    texts = [t.get_text() for t in auditors_figure(small.panels, small.auditors).axes[0].texts]
+    assert len(texts) == len(small.auditors)
     counted = sum(int(t.split("(")[1].strip(")")) for t in texts if "(" in t)
-    assert counted == len(found.panels[0].points)
+    assert counted == len(small.panels[0].points)
 
 
 @pytest.mark.thorough
 def test_plot_gives_the_same_bytes_again(tmp_path: Path) -> None:
-    dataset(tmp_path)
+    stored(tmp_path)
     call = ["plot", "curves", "--results", str(tmp_path), "--format", "png,pdf,svg"]
     assert CliRunner().invoke(app, call).exit_code == 0
     first = {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
@@ -172,8 +180,11 @@ def test_plot_gives_the_same_bytes_again(tmp_path: Path) -> None:
     assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == first
 
 
-def test_plot_takes_a_dataset_by_its_alias_as_run_does(tmp_path: Path) -> None:
-    name = dataset(tmp_path).name
+def test_plot_takes_a_dataset_by_its_alias_as_run_does(
+    small: DatasetReport, tmp_path: Path
+) -> None:
+    stored(tmp_path)
+    name = small.name
     alias = name.replace("adults-gender", "adults")
     call = ["plot", "curves", "--dataset", alias, "--results", str(tmp_path), "--format", "svg"]
     assert CliRunner().invoke(app, call).exit_code == 0
@@ -204,7 +215,7 @@ def test_a_wrong_word_is_answered(
 ) -> None:
     monkeypatch.delenv("FAIRBENCH_DATA", raising=False)
     monkeypatch.setenv("FAIRBENCH_OFFLINE", "1")
-    dataset(tmp_path)
+    stored(tmp_path)
     found = CliRunner().invoke(app, [*words, "--results", str(tmp_path)])
     assert found.exception is not None
     assert says in str(found.exception)
@@ -269,10 +280,10 @@ def test_methods_that_are_not_installed_look_different_as_long_as_they_can() -> 
 
 
 def test_many_rows_are_drawn_in_a_frame_for_each_family(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: DatasetReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(frames, "_MAX_ROWS", 1)
-    shown = [panel for panel in dataset(tmp_path).panels if panel.group.track == "blind"]
+    shown = [panel for panel in small.panels if panel.group.track == "blind"]
     figure = curves_figure(shown)
     titles = {axes.get_title(): axes for axes in figure.axes if axes.get_title()}
     (panel,) = shown
@@ -287,8 +298,8 @@ def test_many_rows_are_drawn_in_a_frame_for_each_family(
     assert "sofair" not in " ".join(text.get_text() for text in own.get_legend().get_texts())
 
 
-def test_methods_are_left_out_or_faint(tmp_path: Path) -> None:
-    panel = dataset(tmp_path).panels[0]
+def test_methods_are_left_out_or_faint(small: DatasetReport) -> None:
+    panel = small.panels[0]
 
     def names(shown: Panel) -> str:
         (axes,) = curves_figure([shown]).axes
@@ -302,8 +313,8 @@ def test_methods_are_left_out_or_faint(tmp_path: Path) -> None:
     assert FAINT in {line.get_color() for line in axes.get_lines()}
 
 
-def test_panels_without_a_curve_are_not_drawn(tmp_path: Path) -> None:
-    (panel, *_) = dataset(tmp_path).panels
+def test_panels_without_a_curve_are_not_drawn(small: DatasetReport) -> None:
+    (panel, *_) = small.panels
     (single,) = [row for row in panel.rows if row.method == "constant"]
     points = tuple(point for point in panel.points if point.method == "constant")
     lone = replace(panel, rows=(single,), points=points)
@@ -312,7 +323,7 @@ def test_panels_without_a_curve_are_not_drawn(tmp_path: Path) -> None:
 
 
 def test_status_tells_what_is_done_and_what_failed(tmp_path: Path) -> None:
-    dataset(tmp_path, latfr_failed)
+    stored(tmp_path, latfr_failed)
     found = CliRunner().invoke(app, ["status", "--results", str(tmp_path)])
     assert found.exit_code == 0
     lines = {line.split()[0]: line.split()[1:] for line in found.output.splitlines() if line}
@@ -327,8 +338,8 @@ def test_status_counts_each_point_once_whatever_audits_it_has_seen(tmp_path: Pat
         points = [one for one in records if isinstance(one, PointRecord)]
         return [*records, *(p.replace(key=f"old-{p.key}", audit_version=1) for p in points)]
 
-    dataset(tmp_path / "once")
-    dataset(tmp_path / "twice", audited_before)
+    stored(tmp_path / "once")
+    stored(tmp_path / "twice", audited_before)
     once, twice = (
         CliRunner().invoke(app, ["status", "--results", str(tmp_path / name)]).output
         for name in ("once", "twice")

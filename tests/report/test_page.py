@@ -35,7 +35,7 @@ def test_it_is_one_small_file_that_fetches_nothing(browser: Any, target: Path) -
     assert target.stat().st_size < 2_500_000
     tab, complaints = opened(browser, target)
     assert complaints == []
-    assert "real" not in (tab.locator(".warning").all_text_contents() or [""])[0]
+    assert tab.locator(".warning").all_text_contents() == [], "nothing is simulated, or missing"
     tab.close()
 
 
@@ -265,7 +265,7 @@ def test_failures_missing_seeds_and_twins_are_shown_and_text_stays_text(
 ) -> None:
     tab, complaints = opened(browser, written(tmp_path, malicious))
     assert tab.evaluate("window.hacked") is None
-    assert [c for c in complaints if "x" in c] == []
+    assert complaints == []
     assert EVIL in tab.locator("tbody th").all_text_contents()
     assert "Simulated data" in tab.locator(".warning").first.inner_text()
     assert "simulated data" in tab.locator("h2 .badge").first.inner_text()
