@@ -1,34 +1,78 @@
 """How commands end that the machine does not let through, or that a user interrupts."""
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fairbench.cli import app
+from fairbench.cli import app, streams
 from tests.conftest import Call, cli_environment
 
+Ended = Callable[[BaseException], tuple[int, str]]
+"""Ends a command with an error; returns the exit code and what was said."""
 
-def test_what_may_not_be_read_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+
+@pytest.fixture
+def ended_by(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ended:
+    def end(error: BaseException) -> tuple[int, str]:
+        def fails(**_: Any) -> None:
+            raise error
+
+        monkeypatch.setattr(app, "app", fails)
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
+        # It would close the output of the tests.
+        monkeypatch.setattr(streams, "abandon_output", lambda: None)
+        with pytest.raises(SystemExit) as ended:
+            app.main()
+        assert isinstance(ended.value.code, int)
+        return ended.value.code, capsys.readouterr().err
+
+    return end
+
+
+@pytest.mark.parametrize(
+    ("number", "says", "hint"),
+    [
+        (errno.EACCES, "x/y.yaml: Permission denied.", "Check who may read and write it"),
+        (
+            errno.ENOSPC,
+            "Output cannot be written to x/y.yaml: No space left on device.",
+            "What is in the results folder is kept",
+        ),
+        (
+            errno.EDQUOT,
+            "Output cannot be written to x/y.yaml: Disk quota exceeded.",
+            "What is in the results folder is kept",
+        ),
+        (errno.EMFILE, "Too many files are open.", "Raise the limit: ulimit -n"),
+    ],
+)
+def test_what_the_machine_does_not_let_through_is_told(
+    number: int, says: str, hint: str, ended_by: Ended
 ) -> None:
-    def refused(**_: Any) -> None:
-        raise PermissionError(13, "Permission denied", "locked/x.yaml")
+    code, told = ended_by(OSError(number, os.strerror(number), "x/y.yaml"))
+    assert code == 2
+    assert told.startswith(f"Error: {says}\n{hint}")
+    assert "Traceback" not in told
 
-    monkeypatch.setattr(app, "app", refused)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
-    with pytest.raises(SystemExit) as ended:
-        app.main()
-    assert ended.value.code == 2
-    told = capsys.readouterr().err
-    assert "Error: locked/x.yaml: Permission denied." in told
-    assert "Check who may read and write it" in told
+
+def test_a_command_that_is_interrupted_says_so(
+    fairbench_here: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("fairbench.cli.status.ResultsLocation", interrupt)
+    done = fairbench_here("status")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
 
 
 @pytest.mark.parametrize("words", [("status",), ("verify", ".")])
@@ -69,13 +113,8 @@ def test_so_does_one_that_still_loads(fairbench: Call, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "Interrupted.\n")
 
 
-def test_an_error_of_fairbench_itself_is_no_answer_of_no(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_of_fairbench_itself_is_no_answer_of_no(ended_by: Ended) -> None:
     """With exit code 1, scripts would take it for models that failed, and go on."""
-
-    def fails(**_: object) -> None:
-        raise ZeroDivisionError("a bug")
-
-    assert app._guarded(fails) == 70
-    assert "ZeroDivisionError: a bug" in capsys.readouterr().err
+    code, told = ended_by(ZeroDivisionError("a bug"))
+    assert code == 70
+    assert "ZeroDivisionError: a bug" in told
