@@ -34,7 +34,7 @@ def follow_board(config: RunConfig, registry: Registry) -> tuple[RunConfig, Boar
     if config.shift is not None:
         raise ConfigError("--shift and --against exclude each other: boards have no shifts.")
     _check_versions(info)
-    _check_own_methods(config, registry)
+    _check_own_methods(config, board, registry)
     wanted = {"budget": _budget(info), "splits": info.folds or None}
     for name, value in wanted.items():
         if name in config.model_fields_set and getattr(config, name) not in (value, None):
@@ -69,10 +69,11 @@ def _check_versions(info: BoardInfo) -> None:
             )
 
 
-def _check_own_methods(config: RunConfig, registry: Registry) -> None:
-    """Raise ConfigError where all methods are baselines, whose published rows stay."""
+def _check_own_methods(config: RunConfig, board: Board, registry: Registry) -> None:
+    """Raise ConfigError where all methods are baselines of the board, whose rows stay."""
+    published = {unit.method for unit in board.units if "baseline" in unit.tags}
     names = [registry.methods.resolve(name) for name in config.methods if name != "all"]
-    if names and all(registry.methods[name].baseline for name in names):
+    if names and published.issuperset(names):
         raise ConfigError(
             f"{', '.join(names)}: the rows of baselines on a board stay as published.",
             "Give another method too.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 from fairbench.api import DatasetInfo, Point, Shots, Workload
@@ -72,7 +73,7 @@ def _has_sizes(workload: object, features: int) -> bool:
     if not isinstance(workload, Workload):
         return False
     counts = (workload.models_per_unit, workload.batch_size)
-    if not all(isinstance(count, int) and count >= 1 for count in counts):
+    if not all(isinstance(count, Integral) and count >= 1 for count in counts):
         return False
     try:
         return model_bytes(workload.architecture, features, workload.batch_size) > 0

@@ -48,7 +48,7 @@ def translate_database_errors(problem: str) -> Iterator[None]:
         damaged = re.search("malformed|not a database", str(error)) is not None
         raise StoreError(text, DAMAGED if damaged else _CHECK) from error
     # What is in a column is not of its kind: JSON that is cut off, an unknown status.
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise StoreError(
             f"{problem}: a value in it is garbled ({first_line(error)}).", DAMAGED
         ) from (error)

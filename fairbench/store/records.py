@@ -355,11 +355,14 @@ def to_row(record: Record | RunRecord) -> dict[str, Any]:
 
 
 def from_row(kind: type[R], row: Mapping[str, Any]) -> R:
-    """Return plain values as a record; ValueError or TypeError where they are not of its kind."""
+    """Return plain values as a record; ValueError where they are not of its kind."""
     values = dict(row)
-    for name, part in _NESTED[kind].items():
-        if values.get(name) is not None:
-            values[name] = tuple(part(**fields) for fields in values[name])
-    if "status" in values:
-        values["status"] = Status(values["status"])
-    return kind(**values)
+    try:
+        for name, part in _NESTED[kind].items():
+            if values.get(name) is not None:
+                values[name] = tuple(part(**fields) for fields in values[name])
+        if "status" in values:
+            values["status"] = Status(values["status"])
+        return kind(**values)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
