@@ -45,14 +45,19 @@ STATEMENTS = (
     ),
     Statement(
         "It does not hold that SoFaiR and MSFaiR are as good as beta-VAE, or MSFaiR as good as "
-        "CVIB; that the codes of the fair end are enough to predict marital status; or that bits "
-        "that predict s are released last.",
+        "CVIB; that the codes of the fair end are enough to predict marital status; that bits that "
+        "predict s are released last; or, with ten groups, that LATFR keeps more of income than "
+        "MSFaiR where little may leak.",
         FAILS,
         (
             *(f"RQ2: `{ours}` is as good as `beta-vae` or better" for ours in ("sofair", "msfair")),
             "RQ2: `msfair` is as good as `cvib` or better",
             "RQ3: codes at the fair end",
             "RQ3: bits that predict s are released last",
+            *(
+                f"RQ2: `latfr` is ahead of `msfair`, by A_y where A_s is at most {percent}%"
+                for percent in (10, 25)
+            ),
         ),
     ),
     Statement(
