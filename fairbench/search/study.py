@@ -251,14 +251,15 @@ class Search:
         """Run the units of some trials, and take in what they gave."""
         going = [trial for trial in batch if trial.outcome is None]
         units = [self._units(trial.params, budget) for trial in going if trial.params is not None]
-        # Two trials may have the same parameters, where the space is small; what failed is tried
-        # again once, and not in every batch that has it.
+        # Trials of a small space share parameters: what failed is tried again in one batch alone.
         planned = {one.key: one for own in units for one in own if one.key not in self._ended}
         plan = Plan(list(planned.values()))
         for data, seed in self.splits_and_seeds:
             plan.references.append(PlannedReference(data, seed, budget.audit))
         for trial, own in zip(going, units, strict=True):
-            trial.replayed &= self._is_stored(own, budget)
+            again = self.config.run.rerun is not None and any(one.key in planned for one in own)
+            stored = measure_trial(own, self.store, budget.audit)
+            trial.replayed &= not stored.pending and not (again and stored.problem is not None)
         run = TrainingRun(self.config.run, self.registry, plan, self.store, self.device, trial=True)
         if jobs := run.jobs():
             with watch(jobs) as observe:
@@ -278,13 +279,6 @@ class Search:
         self._ended |= planned.keys()
         for trial in batch:
             trial.outcome = trial.outcome or TrialOutcome.COMPLETE
-
-    def _is_stored(self, units: Sequence[PlannedUnit], budget: Budget) -> bool:
-        """Whether nothing of a trial will be trained or audited."""
-        measured = measure_trial(units, self.store, budget.audit)
-        again = self.config.run.rerun is not None and measured.problem is not None
-        new = any(planned.key not in self._ended for planned in units)
-        return not measured.pending and not (again and new)
 
     def _units(self, params: Params, budget: Budget) -> list[PlannedUnit]:
         """All units of a trial."""
