@@ -109,10 +109,8 @@ def _guarded(call: Callable[..., Any]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         print("Interrupted.", file=sys.stderr)
         return _INTERRUPTED
-    except (BrokenPipeError, SystemExit) as ended:
-        # The reader of the output has closed it; libraries exit with 1 then.
-        if isinstance(ended, SystemExit) and not isinstance(ended.__context__, BrokenPipeError):
-            raise
+    except BrokenPipeError:
+        # Who reads a pipe that --output names has ended; of the standard output, see streams.
         streams.abandon_output()
         return 0
     except OSError as error:

@@ -129,8 +129,6 @@ def search_command(
     run = build_config(RunConfig, **given)
     if params_file is not None:
         run = with_params(params_file, run, registry)
-        names = [registry.methods.resolve(name) for name in run.methods]
-        params_by_method(run.params, names, registry)  # none of another method
     config = build_config(SearchConfig, run=run, **fields_of(SearchConfig, ctx))
     raise typer.Exit(_run(config, registry, output, dry_run=dry_run))
 
@@ -153,6 +151,7 @@ def _run(config: SearchConfig, registry: Registry, output: Path | None, *, dry_r
     device = resolve_device(run.device)
     # Everything that can be wrong with the command is reported before any data is read.
     method = registry.methods[registry.methods.resolve(run.methods[0])]
+    params_by_method(run.params, [method.name], registry)  # none of another method
     search_space(method, held_params(run.params, method, registry))
     if output is not None:
         if not output.absolute().parent.is_dir():

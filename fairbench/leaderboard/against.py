@@ -135,7 +135,7 @@ def _why_not(curve: CurveRecords, board: Board, published: SelectedRecords) -> s
         "audit": (curve.audit, info.audit),
         "version of the protocol": (unit.protocol, info.protocol),
         "version of the audit": (
-            max((point.version for point in curve.done), default=info.audit_version),
+            curve.audit_version or info.audit_version,
             info.audit_version,
         ),
     }

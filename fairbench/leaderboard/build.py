@@ -28,6 +28,7 @@ from fairbench.metrics.rows import (
     FailureRow,
     LeaderboardRow,
     PointRow,
+    RankingGroup,
     TableRow,
 )
 from fairbench.registry import Registry
@@ -79,7 +80,7 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
     metrics = list(registry.metrics.classes.values())
     curve_metrics = [metric for metric in metrics if metric.level == "curve"]
     tested = {name for name, method in registry.methods.classes.items() if method.tested_against}
-    ranked_with: dict[tuple[str, ...], list[list[CurveRecords]]] = {}
+    ranked_with: dict[tuple[str, RankingGroup], list[list[CurveRecords]]] = {}
     for curves in records.curves.values():
         ranked_with.setdefault(_group(curves), []).append(curves)
     folds = {
@@ -123,10 +124,10 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
     return [tables[name] for name in sorted(tables)]
 
 
-def _group(curves: Sequence[CurveRecords]) -> tuple[str, ...]:
-    """Return the table of a row's curves, and what rows that are ranked together share."""
+def _group(curves: Sequence[CurveRecords]) -> tuple[str, RankingGroup]:
+    """Return the table of a row's curves, and the group that the row is ranked in."""
     unit = curves[0].units[0]
-    return unit.table, unit.track, unit.budget, curves[0].audit
+    return unit.table, RankingGroup(unit.track, unit.budget, curves[0].audit)
 
 
 def _make_attainment_rows(
