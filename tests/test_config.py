@@ -80,6 +80,7 @@ def test_an_unknown_key_is_answered_with_the_nearest(tmp_path: Path) -> None:
         (None, "No such"),
         ("seeds: 1\npoints: 2\nseeds: 3", "the key 'seeds' stands twice .lines 1 and 3"),
         ("params:\n  sofair: {beta_max: 1}\n  sofair: {}", "'sofair' stands twice .lines 2 and 3"),
+        ('results: "a\\0b"', "a value has a null character .line 1"),
     ],
 )
 def test_bad_files_are_errors(tmp_path: Path, text: str | None, says: str) -> None:

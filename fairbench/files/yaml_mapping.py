@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,8 @@ def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str,
     Raises
     ------
     ConfigError
-        The file cannot be read, is not YAML or no mapping, or has a key twice; the message names
-        the option that it came from.
+        The file cannot be read, is not YAML or no mapping, or has a key twice or a null character;
+        the message names the option that it came from.
     """
     import yaml
 
@@ -31,6 +31,7 @@ def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str,
         root = loader.get_single_node()
         # Before values are made of it, which changes the nodes of merged mappings.
         repeated = None if root is None else _repeated_key(root)
+        null_line = None if root is None else _line_of_null(root)
         content = None if root is None else loader.construct_document(root)
     except OSError as error:
         raise ConfigError(f"{option} {file}: {error.strerror}.", "Check the path.") from None
@@ -46,6 +47,10 @@ def read_yaml(file: Path, option: str, *, as_text: bool = False) -> Mapping[str,
         raise ConfigError(
             f"{option} {file}: the key {key!r} stands twice (lines {lines[0]} and {lines[1]}).",
             "Leave one of them out: YAML itself would take the last.",
+        )
+    if null_line is not None:
+        raise ConfigError(
+            f"{option} {file}: a value has a null character (line {null_line}).", "Take it out."
         )
     if content is None:
         return {}
@@ -64,22 +69,41 @@ def _repeated_key(root: yaml.Node) -> tuple[str, tuple[int, int]] | None:
     """Return a key that stands twice in one mapping, and its lines; None: there is none."""
     import yaml
 
-    seen, waiting = set(), [root]
-    while waiting:
-        node = waiting.pop()
-        # Each once: aliases name a node again and again, and may stand within it.
-        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
-            continue
-        seen.add(id(node))
-        if not isinstance(node, yaml.MappingNode):
-            waiting += node.value
+    for mapping in _nodes(root):
+        if not isinstance(mapping, yaml.MappingNode):
             continue
         lines: dict[str, int] = {}
-        for key, value in node.value:
-            waiting.append(value)
+        for key, _ in mapping.value:
             if isinstance(key, yaml.ScalarNode):
                 line = key.start_mark.line + 1
                 if key.value in lines:
                     return key.value, (lines[key.value], line)
                 lines[key.value] = line
     return None
+
+
+def _line_of_null(root: yaml.Node) -> int | None:
+    """Return the line of a text with a null character, which no name or path may have."""
+    import yaml
+
+    for node in _nodes(root):
+        if isinstance(node, yaml.ScalarNode) and "\0" in node.value:
+            return int(node.start_mark.line) + 1
+    return None
+
+
+def _nodes(root: yaml.Node) -> Iterator[yaml.Node]:
+    """Yield each node once: aliases name a node again and again, and may stand within it."""
+    import yaml
+
+    seen, waiting = set(), [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        if isinstance(node, yaml.MappingNode):
+            waiting += [each for pair in node.value for each in pair]
+        elif isinstance(node, yaml.CollectionNode):
+            waiting += node.value
