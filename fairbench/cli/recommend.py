@@ -295,7 +295,7 @@ def _show_command(chosen: StoredPoint) -> None:
     if unit.encoder is not None and not chosen.model.has_encoder:
         out.print(
             "\nIts encoder is not in this results folder. To train it here:\n"
-            f"  {shlex.join(chosen.model.retrain_command())}{chosen.model.params_note}",
+            f"  {shlex.join(chosen.model.retrain_command())}{chosen.model.command_note}",
             markup=False,
         )
     out.print(f"\nTo use it:\n  {shlex.join(words)}", markup=False)

@@ -21,7 +21,7 @@ def warn_of_changed_code(model: StoredModel) -> bool:
         f"WARNING: the code of {unit.method} (or of fairbench) has changed since {unit.title} was "
         "trained. The audited figures are of the earlier code, and z may differ from what was "
         f"audited. Install what it was trained with ({unit.plugin}), or train it again: "
-        f"{shlex.join(model.run_command())}{model.params_note}",
+        f"{shlex.join(model.run_command())}{model.command_note}",
         markup=False,
     )
     return True

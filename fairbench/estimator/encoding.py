@@ -55,5 +55,4 @@ def encode(
     """Codes ``(n, k)`` of prepared rows, on one thread; ContractError if they are not such."""
     with one_thread():
         z = representation.encode(x, s=s, generator=generator)
-    # + 0: auditors do not see the sign of a zero.
-    return checked_codes(z, len(x), f"{method.name}.encode").astype(np.float32, copy=False) + 0
+    return checked_codes(z, len(x), f"{method.name}.encode").astype(np.float32, copy=False)

@@ -352,6 +352,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(f"{path} encodes images, which are no table.")
         own = {
             "params": encoder.method.params.model_dump(mode="json", exclude_defaults=True) or None,
+            "budget": encoder.notes.get("iterations", "full"),
             "knobs": dict(encoder.unit.point.values) if encoder.unit.point else {},
             "named": True,
         }

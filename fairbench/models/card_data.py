@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from fairbench.api.dataset import Dataset
@@ -61,9 +62,13 @@ def _other_data(
     card: str, units: Sequence[UnitRecord], fingerprints: Mapping[str, str]
 ) -> StoreError:
     unit = units[0]
+    methods = ",".join(dict.fromkeys(each.method for each in units))
+    command = ["fairbench", "run", "--methods", methods, "--dataset", card]
+    if len(budgets := {each.budget for each in units}) == 1:
+        command += ["--budget", *budgets]
     return StoreError(
         f"The models of {unit.dataset} here were trained on other data than {card} describes "
         f"now (fingerprint {unit.fingerprint[:12]}, now {fingerprints[unit.split][:12]}).",
-        f"Train on these: fairbench run --dataset {card}. Or take the models as they are: "
-        f"--dataset {unit.dataset}",
+        f"Train on these: {shlex.join(command)}\n"
+        f"Or take the models as they are: --dataset {unit.dataset}",
     )

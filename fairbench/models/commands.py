@@ -25,7 +25,8 @@ class TrainingCommand:
     words : sequence of str
         The command.
     note : str
-        What stands in the file of hyperparameters that it names; empty where it names none.
+        What stands in the file of hyperparameters that it names, and whose dataset card a
+        placeholder stands for; empty where it has neither.
     """
 
     words: Sequence[str]
@@ -58,7 +59,8 @@ def command_of(
     if root is not None:
         words += ["--data-root", str(root)]
         words += ["--require-real-data"] if first.data_source == "real" else []
-    return TrainingCommand(words, params_note(first))
+    notes = [note for note in (params_note(first), source.note) if note]
+    return TrainingCommand(words, "; ".join(notes))
 
 
 def command_of_row(

@@ -16,7 +16,7 @@ from fairbench.api.method import Method
 from fairbench.data.prepared import Prepared
 from fairbench.data.used_columns import UsedColumns
 from fairbench.errors import ConfigError, FairbenchError, StoreError
-from fairbench.models.commands import changed_params, command_of, params_note
+from fairbench.models.commands import TrainingCommand, changed_params, command_of
 from fairbench.models.points import list_points, parse_point, resolve_point
 from fairbench.models.query import ModelQuery, ResultsLocation
 from fairbench.models.results import StoredResults
@@ -152,16 +152,20 @@ class StoredModel:
 
     def run_command(self) -> list[str]:
         """Return the words of a ``fairbench run`` command that trains it."""
-        unit, location = self.unit, self.results.location
-        config = self.results.configuration_of(unit)
-        source, root = find_source(unit, self.results), location.data_root or root_of(config)
-        return [*command_of([unit], source, [config], root).words, *location.options]
+        return [*self._command.words, *self.results.location.options]
 
     @property
-    def params_note(self) -> str:
-        """What stands in the file of hyperparameters that :meth:`run_command` names, if any."""
-        note = params_note(self.unit)
+    def command_note(self) -> str:
+        """What stands in the files that :meth:`run_command` names, if that must be said."""
+        note = self._command.note
         return f" ({note})" if note else ""
+
+    @cached_property
+    def _command(self) -> TrainingCommand:
+        unit = self.unit
+        config = self.results.configuration_of(unit)
+        root = self.results.location.data_root or root_of(config)
+        return command_of([unit], find_source(unit, self.results), [config], root)
 
     @property
     def has_encoder(self) -> bool:
@@ -230,7 +234,7 @@ class StoredModel:
 
     def _retrain_hint(self) -> str:
         command = shlex.join(self.retrain_command())
-        return f"Train it again with its encoder: {command}{self.params_note}"
+        return f"Train it again with its encoder: {command}{self.command_note}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,8 @@ from fairbench.registry import Registry
 from fairbench.store.records import UnitRecord
 from fairbench.versions import PROTOCOL_VERSION
 
+_A_CARD = "CARD.yaml"
+
 
 def load_training_data(unit: UnitRecord, results: StoredResults) -> Prepared:
     """Load the data that a unit was trained on.
@@ -61,8 +63,8 @@ def load_as_trained(dataset: type[Dataset], unit: UnitRecord, root: Path | None)
 class Source(NamedTuple):
     """What ``--dataset`` and ``--shift`` of ``fairbench run`` take for some data.
 
-    ``known``: whether that is certain; else ``dataset`` is only the name in the records, which is
-    no option where it is that of a card or of a shift.
+    ``known``: whether that is certain; else ``dataset`` is only the name in the records: that of a
+    card whose file is unknown, or of a shift.
     """
 
     dataset: str
@@ -71,8 +73,14 @@ class Source(NamedTuple):
 
     @property
     def options(self) -> list[str]:
-        """The options."""
-        return ["--dataset", self.dataset, *(["--shift", self.shift] if self.shift else [])]
+        """The options; with the placeholder CARD.yaml where it is unknown."""
+        dataset = self.dataset if self.known else _A_CARD
+        return ["--dataset", dataset, *(["--shift", self.shift] if self.shift else [])]
+
+    @property
+    def note(self) -> str:
+        """What the placeholder stands for; empty where there is none."""
+        return "" if self.known else f"{_A_CARD}: the dataset card of {self.dataset}"
 
 
 def find_source(unit: UnitRecord, results: StoredResults) -> Source:

@@ -177,7 +177,7 @@ class _MixedRows:
             )
         s = self.s if aware else None
         z = representation.encode(self.x, s=s, generator=generator)
-        checked_codes(z, len(self.x), "encode")  # or its decoder would be blamed
+        z = checked_codes(z, len(self.x), "encode")  # or its decoder would be blamed
         squares = np.empty(len(self.s))
         for group in range(int(self.s.max()) + 1):
             x_hat = representation.decode(z, np.full(len(self.s), group, np.int64))

@@ -195,14 +195,17 @@ def in_parts(numbers: Ints, width: int) -> list[Ints]:
 
 
 def checked_codes(z: Any, rows: int, what: str) -> np.ndarray:
-    """Return z of so many rows as an array ``(n, k)``; ContractError where it is none."""
+    """Return z of so many rows as an array ``(n, k)``; ContractError where it is none.
+
+    Zeros have no sign: auditors do not see it, so neither decoder, certificate nor reader must.
+    """
     array = np.asarray(z)
     if array.ndim != 2 or len(array) != rows or array.shape[1] == 0:
         raise ContractError(f"{what} returned shape {array.shape} for {rows} rows.")
     if array.dtype.kind not in "fiub":
         raise ContractError(f"{what} returned dtype {array.dtype}, not numbers.")
     if array.dtype != np.uint8:  # pixels as they are: a quarter of the memory
-        array = array.astype(np.float32, copy=False)
+        array = array.astype(np.float32, copy=False) + np.float32(0)
     if not np.isfinite(array).all():
         raise ContractError(f"{what} returned values that are not finite.")
     return array

@@ -237,7 +237,8 @@ class FitJob:
         return None if self.timeout is None else time.monotonic() + self.timeout
 
     def _encoder(self, method: Method, unit: Unit, fitted: Representation | Curve) -> Encoder:
-        return Encoder(method, unit, self.data.info, fitted, self.data.preprocessing)
+        notes = {"iterations": self.iterations}
+        return Encoder(method, unit, self.data.info, fitted, self.data.preprocessing, notes)
 
 
 @dataclass(frozen=True)

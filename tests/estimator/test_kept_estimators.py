@@ -68,10 +68,11 @@ def test_an_encoder_that_a_run_kept_is_a_transformer(prepared: Prepared, tmp_pat
     unit = Unit(2, method.points()[3])
     train = TrainingRows(rows.x, rows.s, prepared.info)
     (fitted,) = method.fit(train, [unit], FitContext(iterations=5))
-    kept = Encoder(method, unit, prepared.info, fitted, prepared.preprocessing)
+    kept = Encoder(method, unit, prepared.info, fitted, prepared.preprocessing, {"iterations": 5})
     encoders.write(tmp_path / "kept", kept)
     fair = FairRepresentation.load(tmp_path / "kept")
     assert fair.get_params()["beta"] == unit.point["beta"]
+    assert fair.get_params()["budget"] == 5
     assert fair.get_params()["params"] == {
         name: list(v) if isinstance(v, tuple) else v for name, v in SMALL.items()
     }

@@ -229,6 +229,14 @@ def test_how_to_get_an_encoder_is_the_run_that_trained_it(folder: Path) -> None:
     )
 
 
+def test_a_run_whose_card_is_unknown_names_a_placeholder(folder: Path) -> None:
+    model = changed(find(folder, "sofair"), encoder=f"{'0' * 64}.safetensors", dataset="hiring")
+    with pytest.raises(FairbenchError) as said:
+        _ = model.encoder
+    assert "--methods sofair --dataset CARD.yaml --seed-list 0" in said.value.hint
+    assert said.value.hint.endswith("; CARD.yaml: the dataset card of hiring)")
+
+
 def test_the_card_of_a_model_is_the_one_with_its_datasets_name(folder: Path) -> None:
     table = "file: people.csv\nsensitive: sex\nlabels: {column: y, positive: 1}\n"
     (folder / "hiring.yaml").write_text(f"name: hiring\n{table}")

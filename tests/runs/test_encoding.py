@@ -58,6 +58,21 @@ def encoded(
     return encode_point(point, rows, Meter("cpu"), detailed=detailed), encoder
 
 
+class Signed(Representation):
+    """z tells by the sign of a zero on which side of 0 the first column is."""
+
+    def encode(self, x, *, s=None, generator=None):  # type: ignore[no-untyped-def]
+        return np.copysign(0.0, x[:, :1])
+
+
+def test_zeros_are_stored_without_a_sign(prepared: Prepared) -> None:
+    """The certificate compares bytes, and auditors and `encode` know no sign of a zero."""
+    point = FittedPoint(0, Signed(), Sharp(Params()), 0)
+    arrays = encode_point(point, RowsToEncode.of(prepared), Meter("cpu"), detailed=False)
+    for role in AUDIT_ROLES:
+        assert not np.signbit(arrays[f"0/z/{role}"]).any()
+
+
 def test_mean_and_spread_of_many_draws_are_stored(prepared: Prepared) -> None:
     arrays, encoder = encoded(prepared, Blur, detailed=True)
     assert encoder.calls == DRAWS + FRESH_DRAWS + 256
