@@ -88,10 +88,10 @@ class Step:
         correlated = f"; they correlate with {what}" if named and released else ""
         leak = ""
         if i_before is not None and i_after is not None:
-            leak = (
-                f" I(Z;S) goes from {i_before:.3f} to {i_after:.3f} nats "
-                f"(access: {Access.DECODER})."
-            )
+            # + 0: no minus before zero.
+            before, after = (f"{round(i, 3) + 0:.3f}" for i in (i_before, i_after))
+            goes = f"stays at {after}" if before == after else f"goes from {before} to {after}"
+            leak = f" I(Z;S) {goes} nats (access: {Access.DECODER})."
         return f"From {self.before} to {self.after}: {gained}{correlated}.{leak}"
 
 

@@ -33,11 +33,14 @@ def read_export(path: Path, *, own: bool = False) -> list[Record]:
     ConfigError
         The file cannot be read, or is larger than exports are.
     StoreError
-        It holds a line that is not one of an export, or that no store would have.
+        It holds a line that is not one of an export, or that no store would have; the message
+        begins with the path.
     """
     try:
         lines = read_lines(path, longest=LONGEST_LINE, most=None if own else MAX_BYTES)
         return parse_export((line.decode("utf-8") for line in lines), own=own)
+    except StoreError as error:
+        raise StoreError(f"{path}: {error.message}", error.hint) from None
     # A truncated file ends early, a garbled one is no gzip, or fails in its decompressor.
     except (OSError, EOFError, zlib.error, ValueError) as error:
         why = getattr(error, "strerror", None) or error
@@ -101,5 +104,5 @@ def _version(row: dict[str, Any], number: int) -> int:
 def _bad(number: int, why: str) -> StoreError:
     return StoreError(
         f"Line {number} is not of a file that 'fairbench results export' or 'submit' wrote: {why}.",
-        "Write the file again; nothing of it was taken.",
+        "Is it the right file? If so, write it again; nothing of it was taken.",
     )

@@ -89,8 +89,11 @@ def read_submission(path: Path) -> Submission:
     records = read_export(path)
     lines = read_lines(path, longest=LONGEST_LINE, most=MAX_BYTES)
     first = next((text for line in lines if (text := line.decode("utf-8")).strip()), "{}")
+    header = json.loads(first).get("submission")
+    if header is None:
+        raise StoreError(f"{path} has results, but it is no submission to a board.", _HINT)
     try:
-        info = SubmissionInfo.model_validate(json.loads(first).get("submission"))
+        info = SubmissionInfo.model_validate(header)
     except ValidationError as error:
         wrong = error.errors()[0]
         place = say_where(wrong) or "its first line"

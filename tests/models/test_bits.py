@@ -66,3 +66,4 @@ def test_nothing_new_is_said_so() -> None:
     same = bits_of(FAIR)
     found = step("beta=1", "beta=0.5", same, same, np.zeros((N, 1), np.float32), info("age"))
     assert "hardly any more bits" in found.sentence(None, None)
+    assert "I(Z;S) stays at 0.000 nats" in found.sentence(-0.0004, 0.0003)

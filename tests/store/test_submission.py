@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fairbench.errors import StoreError
 from fairbench.store.origins import check_origin
 from fairbench.store.submission import (
     SUFFIX,
@@ -49,6 +50,19 @@ def test_marks_that_turn_lines_do_not_get_into_an_origin() -> None:
     origin = info("Ann\u202e Author\u2028").origin(DAY)
     assert check_origin(origin) == origin
     assert "Ann" in origin
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("card.yaml", "file: a.csv\n", r"card\.yaml: Line 1 is not .*: it is not JSON"),
+        ("all.jsonl", '{"fairbench_export": 1}\n', r"all\.jsonl has results, but it is no subm"),
+    ],
+)
+def test_another_file_is_named(tmp_path: Path, name: str, text: str, says: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(StoreError, match=says):
+        read_submission(tmp_path / name)
 
 
 def test_lines_of_unusual_blanks_before_the_first_one_count_for_nothing(tmp_path: Path) -> None:
