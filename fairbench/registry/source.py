@@ -28,9 +28,21 @@ def plugin_version(cls: type) -> str:
 @functools.cache
 def _distributions() -> Mapping[str, list[str]]:
     """Installed distributions by package; this reads the files of all of them, in .3 s."""
-    from importlib.metadata import packages_distributions
+    from importlib.metadata import distributions, packages_distributions
 
-    return packages_distributions()
+    try:
+        return packages_distributions()
+    except Exception:  # of a list of files that is damaged, whatever that leads to
+        for one in distributions():
+            try:
+                _ = one.files
+            except Exception:
+                name = one.metadata["Name"]
+                raise PluginError(
+                    f"The list of files of the installed package {name} cannot be read.",
+                    f"Install it again: pip install --force-reinstall {name}",
+                ) from None
+        raise
 
 
 def family(cls: type) -> str:
