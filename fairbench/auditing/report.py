@@ -350,7 +350,8 @@ class AuditReport:
             sentences.append(f"I(Z;S) is at most {bound.information:.3f} nats")
         text = "; ".join(sentences) or "vacuous: too few rows to exclude anything"
         text += (
-            f" (each with {bound.confidence:.0%} confidence; {bound.cells:,} distinct z among the "
+            f" ({'each ' if len(sentences) > 1 else ''}with {bound.confidence:.0%} confidence; "
+            f"{bound.cells:,} distinct z among the "
             f"rows that train the auditors; {bound.rows:,} test rows, {bound.overflow:.1%} of them "
             "with another z)"
         )

@@ -174,7 +174,7 @@ def coded(
             row = int(np.flatnonzero(column.isna())[0])
             raise DataError(
                 f"Column {text!r} has no value in row {row + 1} (and maybe others).",
-                "Fill in missing values, or make them a category of their own.",
+                "Fill in missing values; those of a category can be a category of their own.",
             )
         if column.dtype.kind in "biuf":
             columns.append(column.to_numpy(np.float64))

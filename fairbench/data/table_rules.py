@@ -78,7 +78,7 @@ def _check_values(what: str, column: Any) -> None:
     if missing.any():
         raise _Fault(
             f"{what} has no value in row {_first(missing)} (and maybe others)",
-            "Fill in missing values, or make them a category of their own.",
+            "Fill in missing values; those of a category can be a category of their own.",
         )
     if column.dtype.kind == "f":
         infinite = ~np.isfinite(column.to_numpy(np.float64))

@@ -27,6 +27,9 @@ _LABELS, _CELL, _LINE = 2.5, 0.66, 0.23
 _MAX_METHODS = 9
 """Columns side by side, so that the figure is readable at the width of a page."""
 
+_FAINT = 0.02
+"""Nats: a method whose highest estimate is below this is not shaded as dark as others."""
+
 
 @dataclass(frozen=True)
 class _Block:
@@ -101,7 +104,7 @@ def _draw(axes: Axes, block: _Block) -> None:
             grid[i, j] = max(cell.mutual_information, 0)
             axes.text(j, i, _estimate(cell, most), ha="center", va="center", fontsize=7)
     best = np.nanmax(np.where(np.isnan(grid), 0, grid), axis=0, keepdims=True)
-    axes.imshow(grid / np.maximum(best, 1e-9), cmap="Blues", vmin=0, vmax=2.2, aspect="auto")
+    axes.imshow(grid / np.maximum(best, _FAINT), cmap="Blues", vmin=0, vmax=2.2, aspect="auto")
     names = [textwrap.fill(block.panel.names[one], 14) for one in block.variants]
     axes.set_xticks(range(len(names)), names, fontsize=7.5, rotation=30, ha="left")
     axes.xaxis.tick_top()
