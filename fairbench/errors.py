@@ -112,6 +112,10 @@ class InputError(DataError, ValueError):
     """An array or argument from Python cannot be used: a ValueError too, as scikit-learn has it."""
 
 
+class MissingValueError(DataError):
+    """A table has missing values, where its card allows none."""
+
+
 class UnknownValueError(DataError):
     """A row has a category that the training table has not, or no number: both can be replaced."""
 

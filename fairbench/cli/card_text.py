@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairbench.data.card import MissingPolicy
 from fairbench.data.column_values import ColumnKind, Decimal, parse, texts
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class CardText:
     features: Mapping[str, ColumnKind]
     drop: Mapping[str, str]
     test: tuple[str, str] | None
+    missing: MissingPolicy
     onehot: bool
 
 
@@ -101,7 +103,7 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
         lines.append(_line("", "test", text, "the official test rows"))
     encoding = "onehot" if card.onehot else "integer"
     lines.append(_line("", "encoding", encoding, "of categories: integer or onehot"))
-    lines.append(_line("", "missing", "error", "or drop (such rows), or category"))
+    lines.append(_line("", "missing", card.missing.value, "error, drop (such rows) or category"))
     lines.append(_line("", "citation", ""))
     lines.append(_line("", "licence", ""))
     return "\n".join(lines) + "\n"

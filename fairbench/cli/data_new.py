@@ -24,7 +24,7 @@ from fairbench.cli.data_new_ask import (
 from fairbench.cli.options import LIST
 from fairbench.cli.plugins import load_plugins
 from fairbench.config import split_names
-from fairbench.data.card import check_name, slug
+from fairbench.data.card import MissingPolicy, check_name, slug
 from fairbench.data.card_table import many_numbers
 from fairbench.data.checks import check_groups, check_notation
 from fairbench.data.column_values import (
@@ -38,7 +38,7 @@ from fairbench.data.column_values import (
 )
 from fairbench.data.csv_files import index_column, sniff, why_unnamed
 from fairbench.data.tables import read_table, rejoined, respelt
-from fairbench.errors import ConfigError, DataError, FairbenchError, nearest
+from fairbench.errors import ConfigError, DataError, FairbenchError, MissingValueError, nearest
 from fairbench.files import write_file
 from fairbench.registry import Registry
 from fairbench.training import NeuralMethod
@@ -84,6 +84,13 @@ def data_new_command(
         str | None,
         typer.Option(metavar="COLUMN:VALUE", help="Column and value of the official test rows."),
     ] = None,
+    missing: Annotated[
+        MissingPolicy,
+        typer.Option(
+            help="Missing values: refuse the table, leave out rows that have some, or make them a "
+            "category (not in numbers and labels)."
+        ),
+    ] = MissingPolicy.ERROR,
     onehot: Annotated[bool, typer.Option("--onehot", help="Encode categories one-hot.")] = False,
     name: Annotated[
         str | None, typer.Option(help="Name of the dataset [default: the card's file name].")
@@ -104,6 +111,7 @@ def data_new_command(
         drop=_names(drop),
         categories=_names(category) or (),
         test=test,
+        missing=missing,
         onehot=onehot,
         name=name,
     )
@@ -152,6 +160,8 @@ def _new_card(
         check_data(registry.dataset(path), None)
     except FairbenchError as error:
         again = f"The card is written; edit it, then: fairbench data check {shlex.quote(path)}"
+        if isinstance(error, MissingValueError) and options.missing is MissingPolicy.ERROR:
+            again += "\nOr write it anew: add --missing drop --force to this command."
         raise DataError(error.message, f"{error.hint}\n{again}") from None
     words = ["fairbench", "run", "--methods", _a_method(registry), "--dataset", path]
     out.print(f"\nNext:\n  fairbench data describe {shlex.quote(path)}", markup=False)
@@ -213,7 +223,7 @@ def _contents(
             raise ConfigError(f"--bins {text!r}: cuts must increase.", "As in --bins age:25,45")
     sensitive = options.sensitive or ()
     for column in sensitive:
-        _known("--sensitive", column, frame)
+        _check_values("--sensitive", column, frame)
         if many_numbers(frame[column], options.decimal) and column not in bins:
             raise ConfigError(
                 f"The sensitive column {column!r} holds {frame[column].nunique():,} numbers.",
@@ -235,6 +245,11 @@ def _contents(
         + ([("--test", test[0])] if test else [])
     )
     drop = dict.fromkeys(options.drop or (), "")
+    if used := next((column for column in drop if column in taken), None):
+        raise ConfigError(
+            f"--drop: the column {used!r} is also named by {taken[used]}.",
+            "Take it out of --drop: a column of --sensitive, --label or --test is never in X.",
+        )
     for option, columns in (("--drop", drop), ("--category", options.categories)):
         for column in columns:
             _known(option, column, frame)
@@ -242,7 +257,7 @@ def _contents(
     held = frame.drop(columns=[column for column in drop if frame[column].isna().all()])
     drop |= {
         c: why
-        for c, why in useless(held, options.decimal).items()
+        for c, why in useless(held, options.decimal, options.missing).items()
         if c not in taken and c not in options.categories and not drop.get(c)
     }
     if (index := index_column(frame)) and index not in taken:
@@ -263,6 +278,7 @@ def _contents(
         features=features,
         drop=drop,
         test=test,
+        missing=options.missing,
         onehot=options.onehot,
     )
 
@@ -273,6 +289,15 @@ def _known(option: str, column: str, frame: pd.DataFrame) -> None:
         raise ConfigError(
             f"{option}: the table has no column {column!r}.",
             why_unnamed(names) + nearest(column, names),
+        )
+
+
+def _check_values(option: str, column: str, frame: pd.DataFrame) -> None:
+    """Raise ConfigError for a column that the table lacks, or that has no values."""
+    _known(option, column, frame)
+    if frame[column].isna().all():
+        raise ConfigError(
+            f"{option}: the column {column!r} has no value in any row.", "Name another column."
         )
 
 
@@ -297,8 +322,8 @@ def _test(text: str, frame: pd.DataFrame) -> tuple[str, str]:
     return column, value
 
 
-def _one_use_each(uses: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the columns of (option, column); ConfigError where one stands twice."""
+def _one_use_each(uses: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the option of each column, of (option, column); ConfigError where one stands twice."""
     by_column: dict[str, str] = {}
     for option, column in uses:
         if column in by_column:
@@ -307,7 +332,7 @@ def _one_use_each(uses: Sequence[tuple[str, str]]) -> set[str]:
                 f"{both}: the column {column!r} stands twice.", "A column has one use."
             )
         by_column[column] = option
-    return set(by_column)
+    return by_column
 
 
 def _check_name(name: str, registry: Registry) -> None:
@@ -323,12 +348,10 @@ def _check_name(name: str, registry: Registry) -> None:
 
 
 def _label(text: str, frame: pd.DataFrame, decimal: Decimal) -> LabelText:
-    if text in frame.columns:
-        column, value = text, ""
-    elif ":" in text:
+    column, value = text, ""
+    if text not in frame.columns and ":" in text:
         column, value = _split("--label", text, frame)
-    else:
-        _known("--label", text, frame)
+    _check_values("--label", column, frame)
     held = frame[column]
     values = set(texts(held.dropna()))
     if not value:
@@ -352,4 +375,8 @@ def _label(text: str, frame: pd.DataFrame, decimal: Decimal) -> LabelText:
                 f"Name one of its values: {nearest(value[1:], values)}",
             )
         return LabelText(column, above=value[1:].strip())
-    raise ConfigError(f"--label: no row of {column!r} is {value!r}.", nearest(value, values))
+    hint = nearest(value, values)
+    if is_number(value) and guess_kind(held, decimal) is ColumnKind.NUMBER:
+        above = shlex.quote(f"{column}:>{value}")
+        hint = f"To make all numbers above it class 1: --label {above}. {hint}"
+    raise ConfigError(f"--label: no row of {column!r} is {value!r}.", hint)

@@ -14,6 +14,7 @@ import typer
 
 from fairbench.cli.console import out, show_columns
 from fairbench.config import split_names
+from fairbench.data.card import MissingPolicy
 from fairbench.data.card_table import many_numbers
 from fairbench.data.column_values import (
     ColumnKind,
@@ -51,18 +52,20 @@ class CardOptions:
     drop: tuple[str, ...] | None
     categories: tuple[str, ...]
     test: str | None
+    missing: MissingPolicy
     onehot: bool
     name: str | None
     decimal: Decimal = "."  # as the table has it
 
 
-def useless(frame: pd.DataFrame, decimal: Decimal) -> dict[str, str]:
+def useless(frame: pd.DataFrame, decimal: Decimal, missing: MissingPolicy) -> dict[str, str]:
     """Return columns that no encoder can learn from as they are, and why."""
     reasons = {}
     for name in frame.columns:
         held = frame[name].dropna()
         category = guess_kind(held, decimal) is ColumnKind.CATEGORY
-        if held.nunique() < 2:
+        gaps = missing is MissingPolicy.CATEGORY and category and len(held) < len(frame)
+        if held.nunique() + gaps < 2:
             reasons[str(name)] = "the same in every row" if len(held) else "no values"
         elif are_dates(held):
             reasons[str(name)] = "dates; or put a number of days in its place"
@@ -107,10 +110,21 @@ def ask_missing(frame: pd.DataFrame, options: CardOptions, table: Path) -> CardO
     if options.labels is None:
         options = _ask_labels(frame, options)
     if options.drop is None:
-        proposed = ",".join(useless(frame, options.decimal))
+        proposed = ",".join(
+            name
+            for name in useless(frame, options.decimal, options.missing)
+            if not _has_a_use(name, options)
+        )
         drop = _ask_columns("Columns to leave out of X, such as ids", proposed, frame)
         options = replace(options, drop=drop)
     return options
+
+
+def _has_a_use(name: str, options: CardOptions) -> bool:
+    """Return whether a column is sensitive, a label or that of the test rows."""
+    with_value = (*(options.labels or ()), options.test or "")
+    named = any(text == name or text.startswith(f"{name}:") for text in with_value)
+    return named or name in (options.sensitive or ())
 
 
 def _show_table(frame: pd.DataFrame, decimal: Decimal) -> None:

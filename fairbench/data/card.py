@@ -166,6 +166,8 @@ class Card(_Part):
     def _all_some_or_with_kinds(cls, value: Any) -> Any:
         if value == "all":
             return None
+        if isinstance(value, str) and value.startswith("all - "):  # YAML joins the lines to one
+            raise ValueError("give either all beside it, or a list of columns below it")
         if isinstance(value, dict):
             return {name: kind or None for name, kind in value.items()}
         names = [value] if isinstance(value, str) else value

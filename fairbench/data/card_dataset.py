@@ -77,8 +77,11 @@ def read_card(path: Path) -> Card:
     try:
         values = dict(read_yaml(path, "card", as_text=True))
     except ConfigError as error:
-        quotes = 'Quote values that begin with > or contain a colon, as in positive: ">50K"'
-        raise DataError(error.message, error.hint or quotes) from None
+        hint = (
+            'Quote values that begin with > or contain a colon, as in positive: ">50K". A key with '
+            "its value beside it, as in features: all, takes no lines below it."
+        )
+        raise DataError(error.message, error.hint or hint) from None
     values["name"] = values.get("name") or slug(path.stem)
     if values.get("file"):
         values["file"] = (path.resolve().parent / Path(str(values["file"])).expanduser()).resolve()

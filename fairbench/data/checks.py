@@ -65,7 +65,7 @@ def check_notation(frame: pd.DataFrame, where: str, decimal: Decimal) -> None:
             raise DataError(
                 f"{where}: the column {_say_notation(column, *written)}.",
                 f"{_REMEDIES[written[0]]} If each value is meant to be a category, say so: under "
-                f"`features` of the card, {name}: category; or --category {name}",
+                f"`features` of a card, {name}: category (data new: --category {name})",
             )
 
 

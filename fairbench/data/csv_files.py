@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+import json
 import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
@@ -33,20 +34,28 @@ def sniff(path: Path, named: Collection[str] = ()) -> tuple[str, bool]:
     A quoted cell may go over several lines. ``named``: names that columns were called by: a first
     line with one of them is the header.
     """
-    best, rows = ",", list[list[str]]()
     try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
-            for separator in SEPARATORS:
-                stream.seek(0)
-                parsed = _first_rows(stream, separator)
-                widths = {len(row) for row in parsed}
-                if len(widths) == 1 and len(parsed[0]) > (len(rows[0]) if rows else 1):
-                    best, rows = separator, parsed
+        best, rows = _best_fit(path)
     except OSError:
         return ",", True  # reading the table raises the error
-    return best, not rows or any(cell in named for cell in rows[0]) or _holds_names(
-        rows[0], rows[1:]
-    )
+    header = not rows or any(cell in named for cell in rows[0]) or _holds_names(rows[0], rows[1:])
+    return best or ",", header
+
+
+def _best_fit(path: Path) -> tuple[str, list[list[str]]]:
+    """Return the separator by which the first rows have most fields, all as many, and these rows.
+
+    Both are empty where each separator makes rows of one field, or rows that differ.
+    """
+    best, rows = "", list[list[str]]()
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
+        for separator in SEPARATORS:
+            stream.seek(0)
+            parsed = _first_rows(stream, separator)
+            widths = {len(row) for row in parsed}
+            if len(widths) == 1 and len(parsed[0]) > (len(rows[0]) if rows else 1):
+                best, rows = separator, parsed
+    return best, rows
 
 
 def _first_rows(stream: TextIO, separator: str) -> list[list[str]]:
@@ -138,9 +147,14 @@ def csv_frames(
     except pd.errors.EmptyDataError:
         raise DataError(f"{path} has only empty lines.", "Is it the right file?") from None
     except pd.errors.ParserError as error:
-        if _lacks_a_name(path, [separator]):
+        # First: with a decimal comma, rows of ; may have one comma more than the line of names.
+        hint = _say_separator(path, separator)
+        if not hint and _lacks_a_name(path, [separator]):
             raise _without_first_name(path) from None
-        raise DataError(f"{path}{_parser_error(str(error))}.", "Is the separator right?") from None
+        hint = hint or (
+            f"Is the separator {separator!r} right? A field that contains it must stand in quotes."
+        )
+        raise DataError(f"{path}{_parser_error(str(error))}.", hint) from None
 
 
 def _check_first_line(path: Path) -> None:
@@ -158,11 +172,22 @@ def _of_one_column(path: Path, separator: str) -> DataError:
     """Return the error for a dataset that seems to have one column."""
     if _lacks_a_name(path, SEPARATORS):
         return _without_first_name(path)
+    other = '","' if separator == ";" else '";"'
     return DataError(
         f"{path} has only one column if its fields are separated by {separator!r}.",
-        "Write the separator of this file into the card, as in separator: "
-        + ('","' if separator == ";" else '";"'),
+        _say_separator(path, separator)
+        or "S, Y and X need columns of their own. If another character separates the fields, a "
+        f"card can name it, as in separator: {other}",
     )
+
+
+def _say_separator(path: Path, given: str) -> str:
+    """Say which separator seems to be right, in place of that given; empty: none is known."""
+    found, _ = _best_fit(path)
+    if found in ("", given):
+        return ""
+    written = json.dumps(found)
+    return f"The fields seem to be separated by {found!r}. In a card, write: separator: {written}"
 
 
 def _without_first_name(path: Path) -> DataError:

@@ -11,7 +11,7 @@ from fairbench.api import Ints
 from fairbench.data.card import Card, MissingPolicy
 from fairbench.data.column_values import ColumnKind, texts
 from fairbench.data.preprocessing import NO_VALUE
-from fairbench.errors import DataError
+from fairbench.errors import DataError, MissingValueError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,21 +19,32 @@ if TYPE_CHECKING:
 MUCH = 0.1
 """Change of a group's share, relative to it, from which it is noted."""
 
+_NAMED = 3
+"""Most columns that are named as the emptiest."""
+
+_CANNOT_BE = {
+    "sensitive": "the sensitive attribute",
+    "labels": "a label",
+    "unseen": "a label of an unseen task",
+    "domains": "a domain",
+    "test": "what marks the test rows",
+}
+"""What a column without values cannot be, by the key of the card that names it."""
+
 
 def fill(
     card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str
 ) -> pd.DataFrame:
     """Apply the card's policy for missing values; the index still counts the rows of the file.
 
-    ``kinds``: of the columns of X. Raises DataError: missing values are left, or no rows.
+    ``kinds``: of the columns of X. Raises DataError: a column is empty, missing values are left, or
+    no rows.
     """
+    _check_not_empty(card, frame, where)
     if card.missing is MissingPolicy.DROP:
         kept = frame.dropna()
         if not len(kept):
-            raise DataError(
-                f"{where}: every row has a missing value, so `missing: drop` leaves none.",
-                "Drop the columns that are mostly empty.",
-            )
+            raise _without_full_rows(card, frame, where, x=kinds)
         return kept
     fillable = {name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY}
     fillable |= {part.column for part in (*card.sensitive, *card.domains) if not part.bins}
@@ -45,10 +56,61 @@ def fill(
     return frame
 
 
+def _check_not_empty(card: Card, frame: pd.DataFrame, where: str) -> None:
+    """Raise DataError for columns without any value: no policy for missing values helps there."""
+    empty = [str(name) for name in frame.columns[frame.isna().all()]]
+    for key, name in card.used():
+        if name in empty and key in _CANNOT_BE:
+            raise DataError(
+                f"{where}: the column {name!r} has no value in any row: it cannot be "
+                f"{_CANNOT_BE[key]}.",
+                f"Name another column under `{key}` in the card.",
+            )
+    if empty:
+        columns = "column" if len(empty) == 1 else "columns"
+        have = "has" if len(empty) == 1 else "have"
+        raise DataError(
+            f"{where}: the {columns} {', '.join(map(repr, empty))} {have} no value in any row.",
+            _how_to_leave_out(card, empty),
+        )
+
+
+def _how_to_leave_out(card: Card, columns: Sequence[str]) -> str:
+    """Say what to write so that columns of X are left out."""
+    them = "it" if len(columns) == 1 else "them"
+    if card.features is not None:  # its columns cannot stand under `drop`
+        return f"Take {them} out of `features` in the card: {', '.join(columns)}."
+    return f"Leave {them} out, in the card: drop: [{', '.join([*card.drop, *columns])}]"
+
+
+def _without_full_rows(
+    card: Card, frame: pd.DataFrame, where: str, *, x: Collection[str]
+) -> DataError:
+    """Return the error for a table with a missing value in every row; it names the emptiest."""
+    missing = frame.isna()
+    counts = missing.sum().sort_values(ascending=False, kind="stable")
+    shown = counts[counts > 0][:_NAMED].items()
+    named = ", ".join(f"{name} (in {count:,} of {len(frame):,} rows)" for name, count in shown)
+    hint = "Fill some in, or name other columns under `sensitive` and `labels` in the card."
+    emptiest = [str(name) for name, count in counts.items() if count and name in x]
+    # One column of X must stay.
+    for most in range(1, min(len(emptiest) + 1, len(x))):
+        full = int((~missing.drop(columns=emptiest[:most])).all(axis=1).sum())
+        if full:
+            left = "row is" if full == 1 else "rows are"
+            hint = f"{_how_to_leave_out(card, emptiest[:most])} ({full:,} {left} left then)"
+            break
+    return DataError(
+        f"{where}: every row has a missing value, so `missing: drop` leaves none. Most are "
+        f"missing in {named}.",
+        hint,
+    )
+
+
 def _check(
     frame: pd.DataFrame, where: str, *, x: Collection[str], fillable: Collection[str]
 ) -> None:
-    """Raise DataError for the first column with missing values."""
+    """Raise MissingValueError for the first column with missing values."""
     missing = frame.isna()
     columns = [str(name) for name in frame.columns[missing.any()]]
     if not columns:
@@ -62,7 +124,7 @@ def _check(
     ways.append("write in the card `missing: drop` (leaves such rows out)")
     if name in fillable:
         ways.append("`missing: category` (makes it a category of its own)")
-    raise DataError(
+    raise MissingValueError(
         f"{where}, row {row}: the column {name!r} has no value "
         f"(missing in {int(missing[name].sum()):,} of {len(frame):,} rows{too}).",
         f"{', or '.join(ways)}.".capitalize(),

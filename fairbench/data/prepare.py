@@ -31,8 +31,7 @@ def prepare(
     codes, features = coded(table.x, onehot=table.onehot)
     everyone = np.arange(len(table.s))
     here = everyone if table.target is None else everyone[~table.target]
-    source_of_shift = "" if table.target is None else "In the source of the shift: "
-    roles = _roles(table, here, split, dataset.audit_rows, source_of_shift)
+    roles = _roles(table, here, split, dataset, "source")
     train = codes[roles[Role.ENCODER_TRAIN]]
     mean, scale = mean_and_scale(train, [feature.name for feature in features])
     constant = np.flatnonzero(train.max(axis=0) == train.min(axis=0))
@@ -74,9 +73,7 @@ def prepare(
     if table.target is not None:
         elsewhere = replace(table, is_test=None)
         everywhere = everyone[table.target]
-        roles_there = _roles(
-            elsewhere, everywhere, split, dataset.audit_rows, "In the target of the shift: "
-        )
+        roles_there = _roles(elsewhere, everywhere, split, dataset, "target")
         there = dealt(roles_there)
         target = Prepared(
             info=info,
@@ -106,18 +103,19 @@ def prepare(
 
 
 def _roles(
-    table: Table, rows: Ints, split: Split, audit_rows: int | None, where: str = ""
+    table: Table, rows: Ints, split: Split, dataset: type[Dataset], domain: str
 ) -> dict[Role, Ints]:
-    """Deal some rows of a table to the roles; ``where`` begins the message of an error."""
+    """Deal some rows of a table to the roles; ``domain``: of a shift, if the table has one."""
     is_test = None if table.is_test is None else table.is_test[rows]
     y = {task: labels[rows] for task, labels in table.y.items()}
     part = replace(table, s=table.s[rows], y=y, is_test=is_test)
     try:
-        dealt = assign_roles(part, split, audit_rows=audit_rows)
+        dealt = assign_roles(part, split, audit_rows=dataset.audit_rows)
     except DataError as error:
-        if not where:
-            raise
+        if table.target is None:
+            raise DataError(f"{dataset.name}: {error.message}", error.hint) from None
         more = "Or cut the domains elsewhere (in a card: `groups` or `bins` of `domains`)."
+        where = f"In the {domain} of the shift: "
         raise DataError(where + error.message, f"{error.hint} {more}") from None
     return {role: rows[where] for role, where in dealt.items()}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import numpy.typing as npt
 
@@ -18,6 +20,9 @@ SHARES = {Role.ENCODER_TRAIN: 0.5, Role.AUDITOR_TRAIN: 0.3, Role.VALIDATION: 0.2
 
 MIN_ROWS = 5
 """Fewest rows of a group in the auditor training set, of which some are held out."""
+
+MANY_GROUPS = 10
+"""With more groups, most of them too small, the sensitive attribute seems to make no groups."""
 
 SPLIT_SEED = 20_211
 """Seed of all splits: run seeds change training, never the rows."""
@@ -54,18 +59,40 @@ def assign_roles(
             rng = np.random.default_rng([SPLIT_SEED, split.folds, split.fold, number])
             parts = deal(roles[role], stratum[roles[role]], [share, 1 - share], rng)
             roles[role] = np.sort(parts[0])
-    for role, rows in roles.items():
-        counts = np.bincount(table.s[rows], minlength=len(table.groups))
-        least = MIN_ROWS if role is Role.AUDITOR_TRAIN else 1
-        if (counts < least).any():
-            group = table.groups[int(np.argmin(counts))]
-            total = int((table.s == table.groups.index(group)).sum())
-            raise DataError(
-                f"The group {group!r} of the sensitive attribute has {counts.min()} rows in role "
-                f"{role} ({total} rows in all); {least} are needed.",
-                "Merge it with another group (in a card: `groups`), or leave its rows out.",
-            )
+    _check_groups(table, roles)
     return roles
+
+
+def _check_groups(table: Table, roles: Mapping[Role, Ints]) -> None:
+    """Raise DataError where groups have too few rows in a role."""
+    groups = len(table.groups)
+    counts = {role: np.bincount(table.s[rows], minlength=groups) for role, rows in roles.items()}
+    least = {role: MIN_ROWS if role is Role.AUDITOR_TRAIN else 1 for role in roles}
+    small = int(np.logical_or.reduce([counts[role] < least[role] for role in roles]).sum())
+    if not small:
+        return
+    role = next(role for role in roles if (counts[role] < least[role]).any())
+    group = int(np.argmin(counts[role]))
+    total = int((table.s == group).sum())
+    needed = "1 is" if least[role] == 1 else f"{least[role]} are"
+    others = f" {small:,} of the {groups:,} groups are too small." if small > 1 else ""
+    hint = "Merge it with another group (in a card: `groups`), or leave its rows out."
+    if groups > MANY_GROUPS and 2 * small > groups:
+        hint = (
+            "Its values are so many that they make no groups: it looks like a date, an id or an "
+            "amount. Choose a column with few values, fewer columns, or merge values into few "
+            "groups (in a card: `bins` for numbers, else `groups`)."
+        )
+    raise DataError(
+        f"the group {table.groups[group]!r} of the sensitive attribute has "
+        f"{_rows(int(counts[role][group]))} in role {role} ({_rows(total)} in all); {needed} "
+        f"needed.{others}",
+        hint,
+    )
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def deal(

@@ -6,6 +6,7 @@ bad cell. Messages count rows from 1, without the header line.
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import re
 import unicodedata
@@ -58,7 +59,8 @@ def read_table(
                 "Give every column a name, in order.",
             )
         frame.columns = pd.Index(columns)
-    _check_names(list(frame.columns), path)
+    more = ", or, in a card, name all columns with `columns:`"
+    _check_names(list(frame.columns), path, f"Rename them in the file{more}.")
     if not len(frame):
         raise _without_rows(path)
     return frame
@@ -121,7 +123,7 @@ class TableStream:
             self._frames = csv_frames(path, separator, single=True, rows=rows)
             self._first = next(self._frames)
             self.names = tuple(names_in(stripped(self._first.iloc[:1])))
-        _check_names(self.names, path)
+        _check_names(self.names, path, "Rename them in the file.")
         spelling = respelt(self.names, wanted)
         self._in_file = {spelling.get(name, name): name for name in self.names}
         self.names = tuple(self._in_file)
@@ -220,6 +222,11 @@ def is_parquet(path: Path) -> bool:
         raise DataError(f"{path} is empty.", "It must be a CSV or a Parquet file with rows.")
     if start[:4] == b"PAR1":
         return True
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):  # as Excel's "Unicode text"
+        raise DataError(
+            f"{path} is text in UTF-16, not in UTF-8.",
+            "Convert the file first, for instance: iconv -f utf-16 -t utf-8 OLD.csv > NEW.csv",
+        )
     kind = next((kind for magic, kind in _OTHER_KINDS.items() if start.startswith(magic)), "")
     if kind or b"\0" in start:
         raise DataError(
@@ -243,8 +250,6 @@ _OTHER_KINDS = {
     b"\x93NUMPY": "a NumPy array",
     b"SQLite format 3": "an SQLite database",
     b"ARROW1": "an Arrow file",
-    b"\xff\xfe": "text in UTF-16",  # as Excel saves "Unicode text"
-    b"\xfe\xff": "text in UTF-16",
 }
 """Kinds of other files, by their first bytes."""
 
@@ -369,12 +374,12 @@ def _distinct(column: pd.Series) -> pd.Categorical:
     )
 
 
-def _check_names(columns: Sequence[object], path: Path) -> None:
+def _check_names(columns: Sequence[object], path: Path, hint: str) -> None:
     names = [str(name) for name in columns]
     for name in names:
         if names.count(name) > 1:
             places = ", ".join(str(i + 1) for i, other in enumerate(names) if other == name)
             raise DataError(
                 f"{path} has {names.count(name)} columns called {name!r}: numbers {places}.",
-                "Rename them in the file, or name all columns in the card with `columns:`.",
+                hint,
             )

@@ -90,6 +90,12 @@ def test_new_never_asks_without_a_terminal_and_never_overwrites(
         (["--label", "town:>3"], "'town' holds no numbers"),
         (["--sensitive", "town", "--bins", "town:3"], "'town' holds no numbers"),
         (["--drop", "jobb"], "Did you mean 'job'"),
+        (["--label", "age:90"], "--label 'age:>90'"),
+        (["--drop", "job,sex"], "'sex' is also named by --sensitive"),
+        (["--drop", "income"], "'income' is also named by --label"),
+        (["--sensitive", "notes"], "--sensitive: the column 'notes' has no value in any row"),
+        (["--label", "notes"], "--label: the column 'notes' has no value in any row"),
+        (["--missing", "leave"], "'leave' is not one of 'error', 'drop', 'category'"),
         (["--sensitive", "age", "--bins", "age:65,40"], "cuts must increase"),
         (["--bins", "age:40"], "--sensitive sex,age"),
         (["--sensitive", "name"], "looks like a name or an id"),
@@ -111,7 +117,8 @@ def test_options_that_do_not_fit_the_table_are_told(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    people().assign(name=[f"p{i}" for i in range(600)]).to_csv(table, index=False)
+    frame = people().assign(name=[f"p{i}" for i in range(600)], notes=None)
+    frame.to_csv(table, index=False)
     monkeypatch.chdir(tmp_path)
     new = (*NEW[:3], *NEW[5:]) if "--sensitive" in words else NEW
     monkeypatch.setattr(sys, "argv", ["fairbench", *new, *words])
@@ -187,6 +194,28 @@ def test_new_says_what_to_edit_when_the_table_is_bad(
     checked = fairbench_here("data", "check", "people.yaml")
     assert checked.returncode == 0
     assert "Warning: people: the column 'gender' alone has" in checked.stderr
+
+
+def test_new_is_told_what_to_do_about_missing_values(
+    fairbench_here: Call, tmp_path: Path, table: Path
+) -> None:
+    frame = people()
+    frame.loc[:49, "job"] = None
+    frame["retired"] = np.where(frame["age"] > 60, "yes", None)
+    frame.to_csv(table, index=False)
+    told = fairbench_here(*NEW)
+    assert told.returncode == 2
+    assert "add --missing drop --force to this command" in told.stderr
+    made = fairbench_here(*NEW, "--missing", "drop", "--force")
+    assert made.returncode == 0, made.stderr
+    assert "50 of 600 rows are left out" in made.stderr
+    assert "\nmissing: drop " in (tmp_path / "people.yaml").read_text()
+    assert "Left out of X: retired" in made.stdout
+    # As a category, a missing value is a second one.
+    made = fairbench_here(*NEW, "--missing", "category", "--force")
+    assert made.returncode == 0, made.stderr
+    assert "\nmissing: category " in (tmp_path / "people.yaml").read_text()
+    assert "Left out of X" not in made.stdout
 
 
 def test_new_finds_another_name_where_a_dataset_has_it(

@@ -248,7 +248,18 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str | bytes, str, str]] = {
         "line 3: not text in UTF",
     ),
     "ragged": ("sex,income\nm,low\nf,low,9\n", CARD, "line 3: 3 fields instead of 2"),
-    "separator": (people().to_csv(index=False, sep=";"), CARD, "only one column"),
+    "several in quotes": ("sex,income\nm,low\nf,low,9\n", CARD, "must stand in quotes"),
+    "one column": (people().to_csv(columns=["sex"], index=False), CARD, "only one column"),
+    "separator": (
+        people().to_csv(index=False, sep=";"),
+        CARD,
+        "separated by ';'. In a card, write: separator: \";\"",
+    ),
+    "separator and decimal comma": (
+        people().to_csv(index=False, sep=";", decimal=","),
+        CARD,
+        "separated by ';'. In a card, write: separator: \";\"",
+    ),
     "twice": (
         "age,sex,age,income\n" + "3,f,4,high\n" * 9,
         CARD,
@@ -277,7 +288,7 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str | bytes, str, str]] = {
     "rare group": (
         people().assign(sex=lambda t: t["sex"].where(t.index > 3, "x")),
         CARD,
-        "The group 'x' of the sensitive attribute has",
+        "people: the group 'x' of the sensitive attribute has",
     ),
     "id as s": (
         people().assign(id=[f"p{i}" for i in range(600)]),
@@ -285,7 +296,7 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str | bytes, str, str]] = {
         "'id' has 600 values in 600 rows: it looks like a name or an id",
     ),
     "zip": (b"PK\x03\x04 and more", CARD, "it looks like a zip archive or an Excel workbook"),
-    "utf-16": ("a,b\n1,2\n".encode("utf-16"), CARD, "it looks like text in UTF-16"),
+    "utf-16": ("a,b\n1,2\n".encode("utf-16"), CARD, "iconv -f utf-16 -t utf-8 OLD.csv"),
     "one group": (people().assign(sex="f"), CARD, "only one group, 'f'"),
     "constant": (people().assign(town="a"), CARD, "'town' has the same value in every row, 'a'"),
     "one class": (people().assign(income="high"), CARD, "'income' has only one class"),
@@ -385,6 +396,16 @@ def test_a_bad_table_ends_in_one_message_and_exit_code_2(
         (CARD + "drop: [aeg]", DataError, "Did you mean 'age'"),
         (CARD.replace("column: income", "column: validation"), DataError, "accuracy_y_validation"),
         (CARD.replace("positive: high}", "positive: >5}"), DataError, "Quote values"),
+        (
+            CARD + "features: all\n  age: number",
+            DataError,
+            "features: all, takes no lines below it",
+        ),
+        (
+            CARD + "features: all\n  - age\n  - job",
+            DataError,
+            "give either all beside it, or a list",
+        ),
         ("- a list\n", DataError, "key: value' lines.\nBegin a line with a key"),
         (CARD + "drop: [age]\ndrop: [age]", DataError, "Leave one of them out"),
         (CARD.replace("sex", "{column: age, bins: [45, 25]}"), DataError, "increasing"),

@@ -68,6 +68,52 @@ def test_what_is_proposed_helps(
             load(tmp_path, frame, card + "missing: category")
 
 
+@pytest.mark.parametrize(
+    ("column", "card", "says", "hint"),
+    [
+        ("job", CARD, "has no value in any row.", "card: drop: [job]"),
+        ("job", CARD + "drop: [town]\n", "has no value in any row.", "card: drop: [town, job]"),
+        (
+            "job",
+            CARD + "features: [job, age]\n",
+            "in any row.",
+            "of `features` in the card: job",
+        ),
+        ("sex", CARD, "in any row: it cannot be the sensitive attribute", "under `sensitive`"),
+        ("income", CARD, "in any row: it cannot be a label", "under `labels`"),
+    ],
+)
+@pytest.mark.parametrize("policy", ["error", "drop", "category"])
+def test_a_column_without_any_value_is_named_whatever_the_policy(
+    tmp_path: Path, column: str, card: str, says: str, hint: str, policy: str
+) -> None:
+    with pytest.raises(DataError, match=f"the column '{column}' has no value") as error:
+        load(tmp_path, people().assign(**{column: None}), f"{card}missing: {policy}")
+    assert says in error.value.message
+    assert hint in error.value.hint
+    assert "missing: drop" not in str(error.value)
+
+
+def test_the_emptiest_columns_are_named_where_no_row_is_full(tmp_path: Path) -> None:
+    frame = people()
+    frame.loc[:589, "job"] = None
+    frame.loc[590:, "town"] = None
+    frame.loc[:3, "age"] = None
+    card = CARD + "missing: drop"
+    with pytest.raises(DataError, match="leaves none") as error:
+        load(tmp_path, frame, card)
+    assert "job (in 590 of 600 rows), town (in 10 of 600 rows), age (in 4" in error.value.message
+    assert error.value.hint.endswith("drop: [job] (586 rows are left then)")
+    assert load(tmp_path, frame, f"{card}\ndrop: [job]").table_rows == 586
+    # Where it is S and Y that are never known together, leaving out columns of X does not help.
+    frame = people()
+    frame.loc[:299, "sex"] = None
+    frame.loc[300:, "income"] = None
+    with pytest.raises(DataError, match=r"sex \(in 300 of 600 rows\), income \(in 300") as error:
+        load(tmp_path, frame, card)
+    assert "name other columns under `sensitive` and `labels`" in error.value.hint
+
+
 def test_other_columns_with_missing_values_are_named(tmp_path: Path) -> None:
     frame = people()
     frame.loc[3, ["score", "job", "sex"]] = None

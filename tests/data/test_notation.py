@@ -69,6 +69,7 @@ def test_numbers_that_would_become_categories_are_refused(tmp_path: Path) -> Non
     grouped = people().assign(pay=lambda t: (t.index + 10_000).map("{:,}".format))
     with pytest.raises(DataError, match=r"thousands separators, such as '10,000'"):
         load(tmp_path, grouped)
+    assert "category (data new: --category score)" in error.value.hint
     # 1.234 is a number, and yet another one, where a comma is the decimal sign
     ambiguous = with_commas(people()).assign(pay=lambda t: (t.index + 10_000) / 1000)
     with pytest.raises(DataError, match="thousands separators"):

@@ -203,6 +203,17 @@ def test_a_first_line_that_does_not_fit_is_told(text: str, says: str, tmp_path: 
         read_table(tmp_path / "people.csv")
 
 
+def test_the_remedy_for_two_columns_of_one_name_is_one_that_the_reader_has(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("age,sex,age\n1,f,2\n")
+    with pytest.raises(DataError, match="2 columns called 'age'") as error:
+        read_table(tmp_path / "people.csv")
+    assert "in a card, name all columns with `columns:`" in error.value.hint
+    # New rows that are encoded have no card.
+    with pytest.raises(DataError, match="2 columns called 'age'") as error:
+        TableStream(tmp_path / "people.csv")
+    assert error.value.hint == "Rename them in the file."
+
+
 def test_shifts_from_different_values_have_different_names(tmp_path: Path) -> None:
     people().to_csv(tmp_path / "people.csv", index=False)
     card = "file: people.csv\nsensitive: sex\nlabels: hired\ndomains: [{column: age, bins: [40]}]\n"

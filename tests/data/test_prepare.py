@@ -58,6 +58,22 @@ def test_a_group_that_cannot_be_in_all_roles_is_named() -> None:
         assign_roles(replace(table, s=s, groups=("g0", "g1", "rare")))
 
 
+def test_too_many_groups_are_told_from_one_that_is_too_small() -> None:
+    table = make_table(300)
+    s = np.where(np.arange(300) < 200, np.arange(300), 200)
+    days = replace(table, s=s, groups=tuple(f"day {i}" for i in range(201)))
+    with pytest.raises(DataError, match=r"in role \S+ \(1 row in all\); 1 is needed") as error:
+        prep(days)
+    assert error.value.message.startswith("adults-gender: the group 'day ")
+    assert "200 of the 201 groups are too small" in error.value.message
+    assert "looks like a date, an id or an amount" in error.value.hint
+    rare = replace(table, s=np.where(np.arange(300) < 2, 2, table.s), groups=("a", "b", "c"))
+    with pytest.raises(DataError, match=r"'c'.*2 rows in all") as error:
+        prep(rare)
+    assert error.value.message.endswith("needed.")
+    assert "Merge it with another group" in error.value.hint
+
+
 def test_scaling_uses_encoder_train_alone() -> None:
     table = make_table(1000)
     before = prep(table)
