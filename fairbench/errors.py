@@ -117,7 +117,14 @@ class MissingValueError(DataError):
 
 
 class UnknownValueError(DataError):
-    """A row has a category that the training table has not, or no number: both can be replaced."""
+    """A row has a category that the training table has not, or no number: both can be replaced.
+
+    ``correction``: how to correct the values, where to replace them would lose what they say.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, correction: str = "") -> None:
+        super().__init__(message, hint)
+        self.correction = correction
 
 
 class FitError(FairbenchError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import re
 import signal
 import sys
 import traceback
@@ -17,7 +16,7 @@ from fairbench.cli import streams
 from fairbench.cli.commands import COMMANDS
 from fairbench.cli.given import UsageError
 from fairbench.cli.lazy import LazyGroup
-from fairbench.errors import FairbenchError
+from fairbench.errors import FairbenchError, say_why_and_what
 
 
 class Commands(LazyGroup):
@@ -148,23 +147,16 @@ def _crash() -> int:
     return _CRASHED
 
 
-_NUMBERS = {
-    "a valid integer.*": "a whole number is needed.",
-    "a valid number.*": "a number is needed.",
-    r"greater than or equal to ([\d.]+)": r"at least \1 is needed.",
-    r"less than or equal to ([\d.]+)": r"at most \1 is allowed.",
-}
-"""What is wrong with a number of an option, in words of ours."""
-
-
 def _usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return 2
     command = error.ctx.command_path if error.ctx else "fairbench"
     text = " ".join(error.format_message().split())  # choices stand on lines of their own
-    for said, ours in _NUMBERS.items():
-        text = re.sub(f"Input should be {said}", ours, text)
+    # A number of an option is read by pydantic; what a parser of ours has said stays as it is.
+    for details in getattr(error.__cause__, "errors", list)():
+        if details["type"] != "value_error":
+            text = text.replace(details["msg"], f"{say_why_and_what(details)}.")
     text = text.replace("Value error, ", "")
     _complain(text, f"See: {command} --help")
     return 2

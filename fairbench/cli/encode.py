@@ -96,6 +96,9 @@ def encode_command(
     _summarise(summary, encoder, output, time.perf_counter() - started)
     if codes is not None:
         _compare_codes(summary, codes)
+    # The last words: what was said before them does not hold of a column that is empty now.
+    for warning in encoder.preprocessing.warnings_of(summary.replaced, summary.rows):
+        err.print(f"Warning: {warning}", markup=False)
 
 
 def _audited(model: StoredModel, point: Point | None) -> PointRecord | None:
@@ -130,9 +133,9 @@ def _describe(model: StoredModel, encoder: RowEncoder) -> None:
 
 def _summarise(summary: EncodingSummary, encoder: RowEncoder, output: Path, seconds: float) -> None:
     """Print what was replaced, and what was written."""
-    for name, count in summary.replaced.items():
+    for name, replaced in summary.replaced.items():
         substitute = encoder.preprocessing.substitute(name)
-        values = format_count(count, "unknown value")
+        values = format_count(replaced.count, "unknown value")
         err.print(f"{name}: {values} became {substitute}", markup=False)
     for name, count in summary.far.items():
         err.print(

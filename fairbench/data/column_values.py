@@ -6,6 +6,7 @@ import enum
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -169,18 +170,22 @@ def texts(column: pd.Series) -> pd.Series:
 
 
 def numbers(
-    column: pd.Series, where: str, *, hint: str = "", decimal: Decimal = "."
+    column: pd.Series,
+    where: str,
+    *,
+    hint: str | Callable[[str], str] = "",
+    decimal: Decimal = ".",
 ) -> npt.NDArray[np.float64]:
     """Return values as numbers ``(n,)``; DataError quotes the first that is not one.
 
     ``column``: without missing values; its index counts the rows of the file from 0. ``where``: the
-    file, for the message. ``hint``: hint of the error, where there is no card. ``decimal``: the
-    sign before the decimals, in text.
+    file, for the message. ``hint``: hint of the error, where there is no card, or what gives it for
+    the value that is quoted. ``decimal``: the sign before the decimals, in text.
     """
     if column.dtype.kind in "mM":
         raise DataError(
             f"{where}: the column {str(column.name)!r} of numbers holds dates or durations.",
-            hint or "Write them as a number of days.",
+            (isinstance(hint, str) and hint) or "Write them as a number of days.",
         )
     parsed = parse(column, decimal)
     bad = np.flatnonzero(~np.isfinite(parsed))
@@ -191,9 +196,28 @@ def numbers(
         raise DataError(
             f"{where}, row {column.index[bad[0]] + 1}: the column {str(column.name)!r} of numbers "
             f"holds {value!r}, which is not a finite number{more if len(bad) > 1 else ''}.",
-            hint or _hint(str(column.name), value, decimal),
+            hint(value) if callable(hint) else hint or _hint(str(column.name), value, decimal),
         )
     return parsed
+
+
+def hint_in_new_rows(value: str, decimal: Decimal) -> str:
+    """Return what to do about a value of new rows that is no number, where the training has one."""
+    sign = "a decimal point" if decimal == "." else "a decimal comma"
+    plain = re.sub("[\u00a0\u202f]", " ", value)
+    if re.fullmatch(_WITH_SIGN, plain):
+        return (
+            f"Write numbers alone, with {sign}: without signs such as \u20ac or %, and without "
+            "thousands separators."
+        )
+    if re.fullmatch(_GROUPED, plain):
+        return f"Write numbers without thousands separators, and with {sign}."
+    if decimal == "." and re.fullmatch(_COMMA, plain):
+        return (
+            "This is a decimal comma, and the training rows have a decimal point: write "
+            f"{plain.replace(',', '.')}."
+        )
+    return "Correct it, or leave the row out: the encoder takes a number here."
 
 
 def _hint(name: str, value: str, decimal: Decimal) -> str:

@@ -15,8 +15,16 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Feature, Floats
-from fairbench.data.column_values import Decimal, numbers, texts
+from fairbench.data.column_values import Decimal, hint_in_new_rows, numbers, texts
 from fairbench.data.missing_marks import unmarked
+from fairbench.data.unknown import (
+    Replaced,
+    are_most,
+    find_respelt,
+    say_few,
+    say_lost,
+    say_respelt,
+)
 from fairbench.data.unknown import Unknown as Unknown
 from fairbench.errors import DataError, UnknownValueError, nearest
 
@@ -70,15 +78,15 @@ class Preprocessing:
 
     def apply(
         self, frame: pd.DataFrame, *, where: str, unknown: Unknown = Unknown.REFUSE
-    ) -> tuple[Floats, dict[str, int]]:
-        """Turn rows of a raw table into x.
+    ) -> tuple[Floats, dict[str, Replaced]]:
+        """Turn rows of a raw table into x, and tell by column which values were replaced.
 
         ``frame``: with all ``sources`` among its columns; the index counts rows from 0. ``where``:
         the file, for messages. ``unknown``: treatment of values that are not in the training table.
         """
         self.check_columns([str(name) for name in frame.columns], where)
         x = np.empty((len(frame), len(self.features)), np.float32)
-        replaced: dict[str, int] = {}
+        replaced: dict[str, Replaced] = {}
         start = 0
         for source in self.sources:
             of_source = [f for f in self.features if f.source == source]
@@ -86,15 +94,15 @@ class Preprocessing:
             columns = slice(start, stop)
             column = unmarked(frame[source], self.marks)
             if of_source[0].categories:
-                codes, count = self._codes(column, of_source[0], where, unknown)
+                codes, unseen = self._codes(column, of_source[0], where, unknown)
                 if len(of_source) > 1 or of_source[0].name != source:
                     codes = (codes == np.arange(len(of_source))).astype(np.float64)
             else:
-                codes, count = self._numbers(column, start, where, unknown)
+                codes, unseen = self._numbers(column, start, where, unknown)
             with np.errstate(over="ignore"):  # beyond float32; what is not finite is refused later
                 x[:, columns] = (codes - self.mean[columns]) / self.scale[columns]
-            if count:
-                replaced[source] = count
+            if unseen.count:
+                replaced[source] = unseen
             start = stop
         return x, replaced
 
@@ -102,38 +110,68 @@ class Preprocessing:
         """Raise DataError unless all ``sources`` are among the names of a table's columns."""
         missing = [source for source in self.sources if source not in names]
         if missing:
-            more = f" (nor {', '.join(map(repr, missing[1:]))})" if missing[1:] else ""
-            raise DataError(
-                f"{where} has no column {missing[0]!r}, which the encoder takes{more}.",
-                nearest(missing[0], names)
-                if len(missing) < len(self.sources)
-                else "The first line must hold the columns' names. Is the separator right?",
-            )
+            error = absent_columns(missing, names, where, "the encoder takes")
+            if len(missing) == len(self.sources):
+                error.hint = "The first line must hold the columns' names. Is the separator right?"
+            raise error
 
     def _codes(
         self, column: pd.Series, feature: Feature, where: str, unknown: Unknown
-    ) -> tuple[npt.NDArray[np.float64], int]:
-        """Return codes of the categories ``(n, 1)``, and how many values were replaced."""
-        import pandas as pd
-
+    ) -> tuple[npt.NDArray[np.float64], Replaced]:
+        """Return codes of the categories ``(n, 1)``, and which values were replaced."""
         codes = self._known(column, feature.categories)
         if feature.source in self.missing and NO_VALUE in feature.categories:
             codes[column.isna().to_numpy()] = feature.categories.index(NO_VALUE)
         bad = np.flatnonzero(codes < 0)
-        common = self.common[feature.source]
+        unseen = column.iloc[bad]
+        held = [str(value) for value in texts(unseen).dropna().unique()] if len(bad) else []
+        respelt = find_respelt(held, feature.categories) if held else {}
         if len(bad) and unknown is Unknown.REFUSE:
-            value = column.iloc[bad[0]]
-            what = "has no value" if pd.isna(value) else f"is {str(value)!r}"
-            several = "row" if len(bad) == 1 else "rows"
-            raise UnknownValueError(
-                f"{where}, row {column.index[bad[0]] + 1}: {feature.source} {what} "
-                f"({len(bad):,} such {several} here); the encoder knows "
-                f"{_few(feature.categories)}.",
-                f"Correct it, or replace such values by the most common, {common!r}, with "
-                "--unknown common.",
+            raise self._unseen(unseen, feature, where, respelt, rows=len(column))
+        codes[bad] = feature.categories.index(self.common[feature.source])
+        replaced = Replaced(
+            len(bad),
+            missing=int(unseen.isna().sum()),
+            example=held[0] if held else "",
+            respelt=respelt,
+        )
+        return codes[:, None].astype(np.float64), replaced
+
+    def _unseen(
+        self,
+        unseen: pd.Series,
+        feature: Feature,
+        where: str,
+        respelt: Mapping[str, str],
+        *,
+        rows: int,
+    ) -> UnknownValueError:
+        """Return the error of unknown values of a column that has so many rows in all."""
+        import pandas as pd
+
+        value, count = unseen.iloc[0], len(unseen)
+        absent = pd.isna(value)
+        what = "has no value" if absent else f"is {str(value)!r}"
+        several = "row" if count == 1 else "rows"
+        substitute = self.substitute(feature.source)
+        correction = ""
+        hint = f"Correct it, or replace such values by {substitute}, with --unknown common."
+        # Who is told of --unknown common takes it: not where it would empty the column.
+        if respelt:
+            hint = correction = say_respelt(respelt)
+        elif are_most(count, rows):
+            correction = (
+                "Fill it in."
+                if absent
+                else "Is the column coded in another way? Write it as the training rows have it."
             )
-        codes[bad] = feature.categories.index(common)
-        return codes[:, None].astype(np.float64), len(bad)
+            hint = f"{correction} With --unknown common all these rows become {substitute}."
+        return UnknownValueError(
+            f"{where}, row {unseen.index[0] + 1}: {feature.source} {what} ({count:,} such "
+            f"{several} here); the encoder knows {say_few(feature.categories)}.",
+            hint,
+            correction=correction,
+        )
 
     @staticmethod
     def _known(column: pd.Series, categories: Sequence[str]) -> npt.NDArray[np.int64]:
@@ -171,7 +209,7 @@ class Preprocessing:
 
     def _numbers(
         self, column: pd.Series, place: int, where: str, unknown: Unknown
-    ) -> tuple[npt.NDArray[np.float64], int]:
+    ) -> tuple[npt.NDArray[np.float64], Replaced]:
         missing = column.isna().to_numpy()
         if missing.any() and unknown is Unknown.REFUSE:
             first = column.index[int(missing.argmax())]
@@ -180,9 +218,14 @@ class Preprocessing:
                 "Fill it in, or replace such values by the mean with --unknown common.",
             )
         values = np.full(len(column), self.mean[place])
-        hint = "Correct the file: the encoder takes a number here."
-        values[~missing] = numbers(column[~missing], where, hint=hint, decimal=self.decimal)
-        return values[:, None], int(missing.sum())
+        values[~missing] = numbers(
+            column[~missing],
+            where,
+            hint=lambda value: hint_in_new_rows(value, self.decimal),
+            decimal=self.decimal,
+        )
+        count = int(missing.sum())
+        return values[:, None], Replaced(count, missing=count)
 
     def substitute(self, source: str) -> str:
         """Describe the replacement of unknown values of a column."""
@@ -190,6 +233,18 @@ class Preprocessing:
             return f"the most common, {self.common[source]!r}"
         (place,) = (i for i, feature in enumerate(self.features) if feature.source == source)
         return f"the mean, {self.mean[place]:.6g}"
+
+    def warnings_of(self, replaced: Mapping[str, Replaced], rows: int) -> list[str]:
+        """Return a warning for each column that replacing has emptied or changed.
+
+        ``replaced``: of a whole table, which has so many rows.
+        """
+        known = {feature.source: feature.categories for feature in self.features}
+        found = (
+            say_lost(source, values, rows, self.substitute(source), known[source])
+            for source, values in replaced.items()
+        )
+        return [warning for warning in found if warning is not None]
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values for JSON; see :meth:`from_json`."""
@@ -232,12 +287,25 @@ class Preprocessing:
         return cls(features, mean, scale, data["common"], missing, decimal, marks)
 
 
+def absent_columns(
+    absent: Sequence[str], names: Sequence[str], where: str, wanted: str
+) -> DataError:
+    """Return the error of columns that a table lacks, all of them at once.
+
+    ``names``: those it has. ``where``: the table. ``wanted``: who wants them, as ``--keep names``.
+    """
+    if len(absent) == 1:
+        return DataError(
+            f"{where} has no column {absent[0]!r}, which {wanted}.", nearest(absent[0], names)
+        )
+    listed = f"{', '.join(map(repr, absent[:-1]))} and {absent[-1]!r}"
+    return DataError(
+        f"{where} has no columns {listed}, which {wanted}.",
+        nearest("", names),  # for so many all that there are
+    )
+
+
 def most_common_categories(frame: pd.DataFrame, features: Sequence[Feature]) -> dict[str, str]:
     """Return the most common category of each source of categories."""
     sources = dict.fromkeys(f.source for f in features if f.categories)
     return {source: str(frame[source].astype(str).mode().iloc[0]) for source in sources}
-
-
-def _few(categories: Sequence[str]) -> str:
-    shown = ", ".join(categories[:6])
-    return f"{shown}, and {len(categories) - 6} more" if len(categories) > 6 else shown

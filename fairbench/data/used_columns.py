@@ -10,7 +10,7 @@ import numpy as np
 
 from fairbench.api import Floats, Ints
 from fairbench.data.preprocessing import Preprocessing
-from fairbench.data.unknown import Unknown
+from fairbench.data.unknown import Replaced, Unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +64,7 @@ class UsedColumns:
 
     def apply(
         self, frame: pd.DataFrame, *, where: str, unknown: Unknown
-    ) -> tuple[Floats, dict[str, int]]:
+    ) -> tuple[Floats, dict[str, Replaced]]:
         """Turn rows into x as :meth:`Preprocessing.apply`; columns that are not read are zero."""
         x = np.zeros((len(frame), self.width), np.float32)
         x[:, self.places], replaced = self.preprocessing.apply(frame, where=where, unknown=unknown)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,8 +42,12 @@ def read_frame(estimator: BaseEstimator, X: Any, *, fitting: bool, gaps: bool) -
         X = X.astype(np.float64).filled(np.nan)
     if isinstance(X, pd.DataFrame):
         _check_names(X)
+        given = set(X.columns)
         X = _with_text_names(estimator, X, fitting=fitting)
-        validate_data(estimator, X, reset=fitting, skip_check_array=True)
+        try:
+            validate_data(estimator, X, reset=fitting, skip_check_array=True)
+        except ValueError as error:
+            raise InputError(str(error).strip(), _hint_to_select(estimator, given)) from None
         if len(X) < 2 * fitting or not X.shape[1]:
             raise InputError(f"X has {len(X)} sample(s) and {X.shape[1]} feature(s): too few.")
     else:
@@ -58,6 +63,16 @@ def read_frame(estimator: BaseEstimator, X: Any, *, fitting: bool, gaps: bool) -
     numbered = [f"x{i}" for i in range(estimator.n_features_in_)]
     names = getattr(estimator, "feature_names_in_", numbered)
     return named(pd.DataFrame(X), [str(name) for name in names])
+
+
+def _hint_to_select(estimator: BaseEstimator, given: Collection[Any]) -> str:
+    """Return how to select the columns of ``fit``; empty where not all are among those given."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None or not set(names) <= set(given):
+        return ""
+    return (
+        "Select the columns of fit, in its order: X[fair.feature_names_in_], fair being this one."
+    )
 
 
 def _check_names(frame: pd.DataFrame) -> None:
@@ -120,20 +135,22 @@ def without_column(X: Any, column: str | None) -> tuple[Any, Any]:
 
 
 def prepare_new_rows(frame: pd.DataFrame, used: UsedColumns, unknown: Unknown) -> Floats:
-    """Prepared rows ``(n, d)`` of a table of ``transform``; a warning counts replaced values."""
+    """Prepared rows ``(n, d)`` of a table of ``transform``; warnings tell of replaced values."""
     try:
         x, replaced = used.apply(frame, where="X", unknown=unknown)
     except UnknownValueError as error:
         hint = 'Correct it; unknown="common" replaces unseen categories and missing numbers.'
-        raise InputError(error.message, hint) from None
+        raise InputError(error.message, error.correction or hint) from None
     except DataError as error:
-        raise InputError(error.message, "Correct it, or leave the row out.") from None
+        raise InputError(error.message, error.hint) from None
     check_finite(x[:, used.places], frame, used.preprocessing)
     if replaced:
-        counts = ", ".join(f"{source}: {count:,}" for source, count in replaced.items())
+        counts = ", ".join(f"{source}: {values.count:,}" for source, values in replaced.items())
         warnings.warn(
             f"Values unseen in fit became the commonest, or the mean: {counts}.", stacklevel=3
         )
+    for warning in used.preprocessing.warnings_of(replaced, len(frame)):
+        warnings.warn(warning, stacklevel=3)
     return x
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,3 +134,19 @@ def print_progress(name: str) -> Callable[[float, str], None]:
             print(f"{name}: {10 * tenth}% {note}".rstrip())
 
     return progress
+
+
+_PICKLES = (".pkl", ".pickle", ".joblib")
+"""Endings of files that Python's pickle reads."""
+
+
+def model_file(path: str | Path) -> Path:
+    """Return the file to save an estimator in; InputError where its name is that of a pickle."""
+    file = Path(path)
+    if file.suffix.lower() in _PICKLES:
+        raise InputError(
+            f"{file}: save writes a file of safetensors, which is no pickle.",
+            f"End its name in .safetensors, as {file.with_suffix('.safetensors').name}; "
+            "FairRepresentation.load reads it.",
+        )
+    return file

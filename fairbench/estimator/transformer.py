@@ -46,6 +46,7 @@ from fairbench.estimator.settings import (
     make_noise_seed,
     make_point,
     make_seed,
+    model_file,
     parse_choice,
     print_progress,
 )
@@ -321,7 +322,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Write the fitted encoder to a file, weights as safetensors and the rest as JSON.
 
         Raises StoreError: the method cannot be stored so (pickle can), or the file cannot be
-        written.
+        written. InputError: its name is that of a pickle.
         """
         check_is_fitted(self)
         encoder = self.encoder_
@@ -336,7 +337,7 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "named": hasattr(self, "feature_names_in_"),
             "s_column": self.s_column_,
         }
-        encoders.write(Path(path), replace(encoder, notes={"estimator": kept}))
+        encoders.write(model_file(path), replace(encoder, notes={"estimator": kept}))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

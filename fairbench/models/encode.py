@@ -12,12 +12,12 @@ import numpy as np
 from fairbench.api import Coding, Floats, Point, Track
 from fairbench.api.method import Representation
 from fairbench.data.csv_files import sniff
-from fairbench.data.preprocessing import Preprocessing
+from fairbench.data.preprocessing import Preprocessing, absent_columns
 from fairbench.data.tables import CHUNK, TableStream, is_parquet, rejoined
-from fairbench.data.unknown import Unknown
+from fairbench.data.unknown import Replaced, Unknown
 from fairbench.data.used_columns import UsedColumns
 from fairbench.data.writing import TableWriter, keep_other_tables
-from fairbench.errors import ConfigError, DataError, nearest
+from fairbench.errors import ConfigError, DataError
 from fairbench.models.certified_codes import CertifiedCodes
 from fairbench.models.lookup import StoredModel
 
@@ -47,7 +47,7 @@ FAR = 10.0
 
 @dataclass
 class EncodingSummary:
-    """Rows encoded and columns of z; by column how many unknown values were replaced, and how many
+    """Rows encoded and columns of z; by column which unknown values were replaced, and how many
     numbers are far from those of the training (:data:`FAR` standard deviations from their mean).
 
     ``other_codes``: rows whose code the certificate does not count.
@@ -56,7 +56,7 @@ class EncodingSummary:
     rows: int = 0
     dimensions: int = 0
     other_codes: int = 0
-    replaced: dict[str, int] = field(default_factory=dict)
+    replaced: dict[str, Replaced] = field(default_factory=dict)
     far: dict[str, int] = field(default_factory=dict)
 
 
@@ -133,12 +133,8 @@ class RowEncoder:
             raise DataError(f"{target} is the input itself.", "Name another --output.")
         keep_other_tables(target, "z0")
         keep = rejoined(keep, stream.names)
-        for name in keep:
-            if name not in stream.names:
-                raise DataError(
-                    f"{source} has no column {name!r}, which --keep names.",
-                    nearest(name, stream.names),
-                )
+        if absent := [name for name in keep if name not in stream.names]:
+            raise absent_columns(absent, stream.names, str(source), "--keep names")
         used.preprocessing.check_columns(stream.names, str(source))
         generator = None
         if self.coding is Coding.STOCHASTIC:
@@ -149,8 +145,9 @@ class RowEncoder:
                 x, replaced = used.apply(frame, where=str(source), unknown=self.unknown)
                 z = self._encode(x, generator, source, summary.rows)
                 writer.write(_columns(z, kept))
-                for name, count in replaced.items():
-                    summary.replaced[name] = summary.replaced.get(name, 0) + count
+                for name, values in replaced.items():
+                    before = summary.replaced.get(name, Replaced(0))
+                    summary.replaced[name] = before + values
                 for name, count in used.far(x, FAR).items():
                     summary.far[name] = summary.far.get(name, 0) + count
                 if codes is not None:

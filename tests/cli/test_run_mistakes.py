@@ -34,7 +34,7 @@ RUN = ("run", "--dataset", "toy", "--budget", "quick", "--results", "out")
         (["--methods", "plain", "--results", "/proc/nowhere"], "cannot be written"),
         (["--methods", "plain", "--data-root", "nowhere"], "not a folder"),
         (["--methods", "plain", "--require-real-data"], "not available"),
-        (["--methods", "plain", "--points", "x"], "a whole number is needed"),
+        (["--methods", "plain", "--points", "x"], "a whole number is needed (got 'x')."),
         (["--methods", "plain", "--store", "mysql://x"], "cannot be opened"),
         (["--methods", "plain", "--store", "sqlite:///:memory:"], "keeps nothing"),
         (["--methods", "plain", "--store", "sqlite://"], "keeps nothing"),

@@ -139,6 +139,24 @@ def test_replaced_values_are_counted_by_column(here: Here, folder: Path) -> None
     assert re.search(r"noise: 2 unknown values became the mean, ", err)
 
 
+def test_the_last_words_are_of_a_column_that_replacing_has_emptied(
+    here: Here, folder: Path
+) -> None:
+    frame = make_table().x
+    frame.assign(colour=frame["colour"].str.upper()).to_csv(folder / "capitals.csv", index=False)
+    words = ("encode", "--method", "sofair", "--point", "beta=0.2", "--input", "capitals.csv")
+    words += ("--output", "capitals.parquet")
+    code, _, err = here(*words)
+    assert code == 2
+    assert "'RED' is spelled 'red'" in err
+    assert "--unknown" not in err
+    code, _, err = here(*words, "--unknown", "common")
+    assert code == 0
+    last = err.strip().rpartition("Warning: ")[2]
+    assert last.startswith("colour: all 2,000 values are unknown to the encoder, such as ")
+    assert "'RED' is spelled 'red'" in last
+
+
 @pytest.mark.parametrize("content", ["name,z0\nAda,36\n", "no table\x00"])
 def test_another_table_is_never_replaced_by_codes(here: Here, folder: Path, content: str) -> None:
     (folder / "raw.csv").write_text(content)
@@ -188,6 +206,8 @@ def test_a_card_is_written_or_printed(here: Here, folder: Path) -> None:
             "encode --method identity --input new.csv --output z.csv --random-state -1",
             "at least 0 is needed",
         ),
+        ("recommend --max-leakage 0,05", "a number is needed (got '0,05')."),
+        ("recommend --max-leakage 5%", "a number is needed (got '5%')."),
         ("encode --method sofair --input new.csv --output z.csv", "Audited:\n  beta=0.2"),
         ("recommend --max-leakage 0.1 --certified --level 5", "a probability"),
         ("recommend --max-leakage 0.1 --level 0.2", "--level is of certificates"),

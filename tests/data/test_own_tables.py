@@ -21,7 +21,7 @@ from fairbench.data.prepared import Prepared
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.shift import shifted
 from fairbench.data.tables import TableStream, read_table
-from fairbench.data.unknown import Unknown
+from fairbench.data.unknown import Replaced, Unknown
 from fairbench.errors import DataError, UnknownValueError
 from fairbench.files.paths import split_paths
 
@@ -73,7 +73,7 @@ def test_marks_of_missing_values_are_those_of_new_rows_too(ending: str, tmp_path
         with pytest.raises(UnknownValueError, match=f"row {row + 1}: {column} (has|is) no value"):
             kept.apply(new.iloc[[row]], where="new")
         _, replaced = kept.apply(new, where="new", unknown=Unknown.COMMON)
-        assert replaced == {"age": 100, "job": 100}
+        assert replaced == {"age": Replaced(100, missing=100), "job": Replaced(100, missing=100)}
 
 
 @pytest.mark.parametrize("half", [2.5, 3.0])
@@ -85,7 +85,7 @@ def test_a_code_is_known_whatever_stands_in_other_rows(known: tuple[str, ...], h
     new = pd.DataFrame({"zip": [1.0, 2.0, half]})
     x, replaced = kept.apply(new, where="new", unknown=Unknown.COMMON)
     assert x[:, 0].tolist() == [0, 1, 2]
-    assert replaced == ({} if half == 3.0 else {"zip": 1})
+    assert replaced == ({} if half == 3.0 else {"zip": Replaced(1, example="2.5")})
 
 
 def test_a_number_beyond_single_precision_gives_no_warning() -> None:

@@ -14,9 +14,7 @@ from sklearn.base import clone
 from fairbench import FairRepresentation
 from fairbench.api import FitContext, Role, TrainingRows, Unit
 from fairbench.data.prepared import Prepared
-from fairbench.errors import (
-    StoreError,
-)
+from fairbench.errors import InputError, StoreError
 from fairbench.registry import load_registry
 from fairbench.store import encoders
 from fairbench.store.encoders import Encoder
@@ -59,6 +57,14 @@ def test_a_method_that_cannot_be_kept_says_so(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.transform(X, s=S), fair.transform(X, s=S))
     with pytest.raises(StoreError, match="no file"):
         FairRepresentation.load(tmp_path / "file")
+
+
+@pytest.mark.parametrize("ending", ["pkl", "pickle", "JOBLIB"])
+def test_a_file_of_safetensors_has_not_the_name_of_a_pickle(tmp_path: Path, ending: str) -> None:
+    fair = FairRepresentation("leace").fit(X, s=S)
+    with pytest.raises(InputError, match=r"is no pickle.\nEnd its name in .*enc.safetensors"):
+        fair.save(tmp_path / f"enc.{ending}")
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_encoder_that_a_run_kept_is_a_transformer(prepared: Prepared, tmp_path: Path) -> None:

@@ -218,7 +218,36 @@ def test_what_replaces_values_is_told_only_where_it_helps(unknown: str) -> None:
     fair = FairRepresentation("leace", unknown=unknown).fit(X, s=S)
     with pytest.raises(InputError, match=r"row 3: .*'many', which is not a finite number") as error:
         fair.transform(X.assign(noise=[*X["noise"][:2], "many", *X["noise"][3:]]))
-    assert error.value.hint == "Correct it, or leave the row out."
+    assert error.value.hint.startswith("Correct it, or leave the row out")
+
+
+def test_a_column_in_another_spelling_is_told_of_and_never_emptied_without_a_word() -> None:
+    fair = FairRepresentation("leace").fit(X, s=S)
+    capitals = X.assign(colour=X["colour"].str.upper())
+    with pytest.raises(InputError, match="'GREEN' is spelled 'green'") as error:
+        fair.transform(capitals)
+    assert "common" not in error.value.hint
+    with pytest.raises(InputError, match="Is the column coded in another way"):
+        fair.transform(X.assign(colour="7"))
+    fair.set_params(unknown="common")
+    with pytest.warns(UserWarning, match=r"colour: all 300 values .* 'GREEN' is spelled 'green'"):
+        fair.transform(capitals)
+
+
+def test_numbers_with_a_decimal_comma_are_told_how_to_write() -> None:
+    fair = FairRepresentation("leace").fit(X, s=S)
+    with pytest.raises(InputError, match=r"a decimal comma, and .* write 3003\.78"):
+        fair.transform(X.assign(noise="3003,78"))
+
+
+def test_columns_that_fit_had_are_easily_selected() -> None:
+    fair = FairRepresentation("leace").fit(X, s=S)
+    for given in (X.assign(number=1), X[X.columns[::-1]]):
+        with pytest.raises(InputError, match=r"X\[fair.feature_names_in_\]"):
+            fair.transform(given)
+        assert fair.transform(given[fair.feature_names_in_]).shape == (300, 3)
+    with pytest.raises(InputError, match=r"now missing:\n- noise$"):
+        fair.transform(X.drop(columns="noise"))
 
 
 def test_values_of_columns_that_are_not_read_are_not_looked_at() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
@@ -17,11 +18,12 @@ import pytest
 from fairbench.api import Coding, Floats, Ints, Role
 from fairbench.api.method import Representation
 from fairbench.config import split_names
+from fairbench.data.column_values import Decimal
 from fairbench.data.prepared import Prepared
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.unknown import Unknown
 from fairbench.errors import DataError
-from fairbench.models.encode import RowEncoder
+from fairbench.models.encode import EncodingSummary, RowEncoder
 from tests.support.small_table import make_table
 
 
@@ -39,6 +41,11 @@ class Doubled(Representation):
 def encoder(prepared: Prepared) -> RowEncoder:
     assert prepared.preprocessing is not None
     return RowEncoder(Doubled(), prepared.preprocessing, Coding.DETERMINISTIC)
+
+
+def counts(done: EncodingSummary) -> dict[str, int]:
+    """How many values were replaced, by column."""
+    return {name: values.count for name, values in done.replaced.items()}
 
 
 @pytest.fixture
@@ -139,7 +146,7 @@ def test_kept_columns_stand_as_in_a_csv(encoder: RowEncoder, people: Path) -> No
     frame.to_csv(people, index=False, quoting=csv.QUOTE_ALL)
     common = RowEncoder(Doubled(), encoder.preprocessing, encoder.coding, Unknown.COMMON)
     done = common.encode_file(people, people.parent / "z.parquet", keep=["id", "noise"], rows=4)
-    assert done.replaced == {"noise": 1}  # missing to the encoder, and yet kept
+    assert counts(done) == {"noise": 1}  # missing to the encoder, and yet kept
     found = pd.read_parquet(people.parent / "z.parquet")
     assert found["id"].tolist() == ids
     assert found["noise"].tolist() == frame["noise"].tolist()
@@ -190,7 +197,65 @@ def test_unknown_values_are_counted_over_all_parts(encoder: RowEncoder, people: 
     assert not (people.parent / "z.csv").exists()
     common = RowEncoder(Doubled(), encoder.preprocessing, encoder.coding, Unknown.COMMON)
     done = common.encode_file(people, people.parent / "z.csv", rows=100)
-    assert done.replaced == {"colour": 3, "noise": 1}
+    assert counts(done) == {"colour": 3, "noise": 1}
+    assert (done.replaced["colour"].example, done.replaced["noise"].missing) == ("violet", 1)
+    assert encoder.preprocessing.warnings_of(done.replaced, done.rows) == []
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_column_in_another_spelling_is_told_of_and_never_emptied_without_a_word(
+    encoder: RowEncoder, people: Path, ending: str
+) -> None:
+    """As of truth values that Excel wrote: TRUE and FALSE."""
+    frame = make_table().x
+    frame["colour"] = frame["colour"].str.upper()
+    source = people.parent / f"capitals.{ending}"
+    frame.to_csv(source, index=False) if ending == "csv" else frame.to_parquet(source)
+    with pytest.raises(DataError, match=r"\(\d+ such rows here\)") as error:
+        encoder.encode_file(source, people.parent / "z.csv", rows=100)
+    assert "'GREEN' is spelled 'green'" in error.value.hint
+    assert "--unknown" not in error.value.hint
+    common = replace(encoder, unknown=Unknown.COMMON)
+    done = common.encode_file(source, people.parent / "z.csv", rows=100)
+    (warning,) = encoder.preprocessing.warnings_of(done.replaced, done.rows)
+    assert "colour: all 2,000 values are unknown to the encoder, such as" in warning
+    assert "the column says nothing of these people any more" in warning
+    assert "'GREEN' is spelled 'green'" in warning
+
+
+@pytest.mark.parametrize(
+    ("rows", "other", "says"),
+    [
+        (2000, "RED ", "only spelled in another way became"),
+        (2000, "7", None),
+        (6, "7", "colour: 3 of 6 values are unknown .* such as '7'.* nothing of these 3 people"),
+        (4, "7", None),
+        (6, None, "colour: 3 of 6 values are missing, and became .* nothing of these 3 people"),
+    ],
+    ids=["spelling", "few values", "half of them", "too few rows", "missing"],
+)
+def test_a_warning_tells_of_columns_that_replacing_has_emptied(
+    encoder: RowEncoder, people: Path, rows: int, other: str | None, says: str | None
+) -> None:
+    frame = make_table().x.head(rows)
+    frame.loc[:2, "colour"] = other
+    source = people.parent / "new.parquet"
+    frame.to_parquet(source)
+    common = replace(encoder, unknown=Unknown.COMMON)
+    done = common.encode_file(source, people.parent / "z.csv", rows=2)
+    told = encoder.preprocessing.warnings_of(done.replaced, done.rows)
+    assert len(told) == (says is not None)
+    assert says is None or re.search(says, told[0])
+
+
+def test_where_most_values_are_unknown_the_advice_is_to_look_at_the_coding(
+    encoder: RowEncoder, people: Path
+) -> None:
+    make_table().x.assign(colour="7").to_csv(people, index=False)
+    with pytest.raises(DataError, match="colour is '7'") as error:
+        encoder.encode_file(people, people.parent / "z.csv")
+    assert error.value.hint.startswith("Is the column coded in another way?")
+    assert "With --unknown common all these rows become the most common, " in error.value.hint
 
 
 def test_numbers_far_from_those_of_the_training_are_counted(
@@ -246,6 +311,7 @@ def test_a_mistake_in_the_request_is_named(encoder: RowEncoder, people: Path) ->
     for source, target, keep, says in (
         (people, people, (), "is the input itself"),
         (people, folder / "z.csv", ("idd",), "no column 'idd', which --keep names"),
+        (people, folder / "z.csv", ("a", "id", "b"), "no columns 'a' and 'b', which --keep names"),
         (folder / "other.csv", folder / "z.csv", (), "no file"),
     ):
         with pytest.raises(DataError, match=says):
@@ -257,6 +323,31 @@ def test_a_mistake_in_the_request_is_named(encoder: RowEncoder, people: Path) ->
     renamed.rename(columns={"noise": "nose"}).to_csv(people, index=False)
     with pytest.raises(DataError, match=r"no column 'noise', which the encoder takes"):
         encoder.encode_file(people, folder / "z.csv")
+    renamed[["shifted"]].to_csv(people, index=False)
+    with pytest.raises(DataError, match=r"no columns '(noise|colour)' and '(noise|colour)', which"):
+        encoder.encode_file(people, folder / "z.csv")
+
+
+@pytest.mark.parametrize(
+    ("decimal", "written", "says"),
+    [
+        (".", "3003,78", "a decimal comma, and the training rows have a decimal point: .* 3003.78"),
+        (".", "3,003.78 \u20ac", "with a decimal point: without signs .* without thousands"),
+        (".", "3\u202f003,78\u00a0\u20ac", "with a decimal point: without signs"),
+        (".", "9,7%", "without signs"),
+        (".", "3,003", "without thousands separators, and with a decimal point"),
+        (",", "3.003,78", "without thousands separators, and with a decimal comma"),
+        (".", "many", "^Correct it, or leave the row out"),
+    ],
+)
+def test_numbers_in_another_notation_are_told_how_to_write(
+    encoder: RowEncoder, people: Path, decimal: Decimal, written: str, says: str
+) -> None:
+    preprocessing = replace(encoder.preprocessing, decimal=decimal)
+    make_table().x.assign(noise=written).to_csv(people, index=False)
+    with pytest.raises(DataError, match="which is not a finite number") as error:
+        replace(encoder, preprocessing=preprocessing).encode_file(people, people.parent / "z.csv")
+    assert re.search(says, error.value.hint)
 
 
 def test_codes_are_written_as_they_were_audited(encoder: RowEncoder, people: Path) -> None:

@@ -16,7 +16,8 @@ from fairbench.api import FitContext, Point, Role, Track, TrainingRows, Unit
 from fairbench.api.dataset import Table
 from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
-from fairbench.data.preprocessing import Preprocessing, Unknown
+from fairbench.data.preprocessing import Preprocessing
+from fairbench.data.unknown import Replaced, Unknown
 from fairbench.errors import DataError, StoreError
 from fairbench.registry import load_registry
 from fairbench.store import encoders
@@ -202,7 +203,7 @@ def test_values_that_were_not_there_are_named_or_replaced(prepared: Prepared) ->
     with pytest.raises(DataError, match="no column 'noise'"):
         kept.apply(frame.drop(columns="noise"), where="new.csv")
     x, replaced = kept.apply(frame, where="new.csv", unknown=Unknown.COMMON)
-    assert replaced == {"noise": 1, "colour": 1}
+    assert replaced == {"noise": Replaced(1, missing=1), "colour": Replaced(1, example="violet")}
     columns = [feature.source for feature in kept.features]
     assert x[1, columns.index("noise")] == 0  # the mean
     with pytest.raises(DataError, match=r"row 1: the column 'noise'.*not a finite number"):
