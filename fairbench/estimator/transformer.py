@@ -358,11 +358,8 @@ class FairRepresentation(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "named": True,
         }
         kept = own | encoder.notes.get("estimator", {})
-        knobs, has_names, s_column = (
-            kept.pop("knobs"),
-            kept.pop("named"),
-            kept.pop("s_column", None),
-        )
+        knobs, has_names = kept.pop("knobs"), kept.pop("named")
+        s_column = kept.pop("s_column", None)
         loaded = cls(encoder.method.name, random_state=encoder.unit.seed, **kept, **knobs)
         loaded.encoder_ = encoder
         loaded.s_column_ = s_column
