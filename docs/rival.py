@@ -11,8 +11,9 @@ from fairbench.report.format import format_count, format_interval
 from fairbench.stats.intervals import Estimate
 from markdown_parts import list_names, make_paragraph, make_table
 
-LABELS = ("tuned", "transferred")
-"""Of rows with the hyperparameters that a search on Adults-Gender chose: there, and elsewhere."""
+LABELS = ("transferred", "tuned")
+"""Of rows with the hyperparameters that a search on Adults-Gender chose: elsewhere, and there. In
+this order, as another board may also have a row that was tuned on its own table."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,9 @@ def boards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, object]
     boards = {
         "ahead-5": rows([0.1, 0.1, 0.11], tuned, "tuned"),
         "behind-5": rows([0.5, 0.5, 0.51], tuned, "transferred"),
-        "open-5": rows([0.1, 0.6, 0.3], tuned, "transferred"),
+        # Tuned on its own table too: that is another setting.
+        "open-5": rows([0.1, 0.6, 0.3], tuned, "transferred")
+        | rows([0.1, 0.6, 0.3], [0.9, 0.9, 0.9], "tuned"),
         "without-5": {"own": with_folds("own", tuned, replicated=True)},
     }
     (tmp_path / "fairbench_boards").mkdir()
