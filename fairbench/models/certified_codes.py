@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fairbench.api import Floats, Role
-from fairbench.auditing.auditors.samples import opaque
+from fairbench.auditing.auditors.samples import row_keys
 from fairbench.models.lookup import StoredModel
 from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.store import files as artefacts
@@ -45,9 +45,9 @@ class CertifiedCodes:
         """Count the rows of z ``(n, k)`` with another code; codes are equal if their bytes are."""
         if z.shape[1] != self.codes.shape[1]:
             return len(z)
-        # As `encode` writes them: zeros without a sign.
-        known = opaque(self.codes.astype(z.dtype) + z.dtype.type(0))
-        return int((~np.isin(opaque(z), known)).sum())
+        # Zeros without a sign, as `encode` writes them: codes of earlier versions may have one.
+        known = row_keys(self.codes.astype(z.dtype))
+        return int((~np.isin(row_keys(z), known)).sum())
 
     def are_too_many(self, others: int, rows: int) -> bool:
         """Whether so many rows with other codes are clearly more than the overflow lets expect.
@@ -77,5 +77,5 @@ def read_certified_codes(model: StoredModel, point: PointRecord) -> CertifiedCod
     if arrays is None:
         return None
     z = arrays[name]
-    _, first = np.unique(opaque(z), return_index=True)
+    _, first = np.unique(row_keys(z), return_index=True)
     return CertifiedCodes(z[first], overflow, int(certifying))

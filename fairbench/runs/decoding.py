@@ -20,7 +20,7 @@ import numpy as np
 
 from fairbench.api import Floats, Ints
 from fairbench.api.method import Representation
-from fairbench.auditing.auditors.samples import opaque
+from fairbench.auditing.auditors.samples import index_equal_rows
 from fairbench.auditing.axes import image_axes, principal_axes
 from fairbench.auditing.config import DECODED_DECIMALS, MAX_COLUMNS
 from fairbench.runs.plugin_values import ContractError
@@ -232,7 +232,7 @@ class GroupDecoder:
         if len(parts) == 1:
             yield parts[0], self.for_all_groups(z[parts[0]], width)
             return
-        _, first, code = _codes(z)
+        first, code = index_equal_rows(z)
         if len(first) == len(z):
             for rows in parts:
                 yield rows, self._for_each_group(z[rows], width)
@@ -253,7 +253,7 @@ class GroupDecoder:
 
     def for_all_groups(self, z: Floats, width: int) -> list[Floats] | None:
         """Return the reconstructions of z for each group, rounded; ContractError as above."""
-        _, first, code = _codes(z)
+        first, code = index_equal_rows(z)
         if len(first) == len(z):
             return self._for_each_group(z, width)
         decoded = self._for_each_group(z[first], width)
@@ -347,12 +347,6 @@ class _FirstPass:
 
 def _other_reconstructions(name: str) -> ContractError:
     return ContractError(f"{name}.decode gave other reconstructions of the same codes, again.")
-
-
-def _codes(z: Floats) -> tuple[np.ndarray, Ints, Ints]:
-    """Return distinct codes, the first row of each, and the code of each row, by number."""
-    # + 0: auditors do not see the sign of a zero, so a decoder must not.
-    return np.unique(opaque(z + 0), return_index=True, return_inverse=True)
 
 
 def _are_alike(by_group: Sequence[Floats]) -> bool:
