@@ -180,7 +180,8 @@ def notes_on(
                 copied = True
                 notes.append(
                     f"the column {text!r} alone has {100 * share:.0f}% of the information of "
-                    f"{what} (of H(S)): it is almost a copy."
+                    f"{what} (of H(S)): it is almost a copy. Drop it, unless an encoder that sees "
+                    "it is what you want to measure."
                 )
     if not copied and (note := _note_repeated(x, sensitive.values())):
         notes.append(note)

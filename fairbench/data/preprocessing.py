@@ -87,23 +87,24 @@ class Preprocessing:
         self.check_columns([str(name) for name in frame.columns], where)
         x = np.empty((len(frame), len(self.features)), np.float32)
         replaced: dict[str, Replaced] = {}
+        refused: dict[str, UnknownValueError] = {}
         start = 0
         for source in self.sources:
             of_source = [f for f in self.features if f.source == source]
-            stop = start + len(of_source)
-            columns = slice(start, stop)
+            columns = slice(start, start + len(of_source))
             column = unmarked(frame[source], self.marks)
-            if of_source[0].categories:
-                codes, unseen = self._codes(column, of_source[0], where, unknown)
-                if len(of_source) > 1 or of_source[0].name != source:
-                    codes = (codes == np.arange(len(of_source))).astype(np.float64)
+            try:
+                codes, unseen = self._values(column, of_source, columns.start, where, unknown)
+            except UnknownValueError as error:
+                refused[source] = error
             else:
-                codes, unseen = self._numbers(column, start, where, unknown)
-            with np.errstate(over="ignore"):  # beyond float32; what is not finite is refused later
-                x[:, columns] = (codes - self.mean[columns]) / self.scale[columns]
-            if unseen.count:
-                replaced[source] = unseen
-            start = stop
+                with np.errstate(over="ignore"):  # beyond float32 is not finite: refused later
+                    x[:, columns] = (codes - self.mean[columns]) / self.scale[columns]
+                if unseen.count:
+                    replaced[source] = unseen
+            start = columns.stop
+        if refused:
+            raise _of_all_columns(refused)
         return x, replaced
 
     def check_columns(self, names: Sequence[str], where: str) -> None:
@@ -114,6 +115,26 @@ class Preprocessing:
             if len(missing) == len(self.sources):
                 error.hint = "The first line must hold the columns' names. Is the separator right?"
             raise error
+
+    def _values(
+        self,
+        column: pd.Series,
+        features: Sequence[Feature],
+        place: int,
+        where: str,
+        unknown: Unknown,
+    ) -> tuple[npt.NDArray[np.float64], Replaced]:
+        """Return the unscaled columns of x that one raw column becomes, and what was replaced.
+
+        ``features``: those of the raw column; ``place``: of the first of them in x.
+        """
+        first = features[0]
+        if not first.categories:
+            return self._numbers(column, place, where, unknown)
+        codes, unseen = self._codes(column, first, where, unknown)
+        if len(features) > 1 or first.name != first.source:
+            codes = (codes == np.arange(len(features))).astype(np.float64)
+        return codes, unseen
 
     def _codes(
         self, column: pd.Series, feature: Feature, where: str, unknown: Unknown
@@ -302,6 +323,19 @@ def absent_columns(
     return DataError(
         f"{where} has no columns {listed}, which {wanted}.",
         nearest("", names),  # for so many all that there are
+    )
+
+
+def _of_all_columns(refused: Mapping[str, UnknownValueError]) -> UnknownValueError:
+    """Return the error of the first column, with the names of the others: at least one."""
+    (_, first), *others = refused.items()
+    if not others:
+        return first
+    names = ", ".join(name for name, _ in others)
+    return UnknownValueError(
+        f"{first.message} Other columns with unknown or missing values: {names}.",
+        first.hint,
+        correction=first.correction,
     )
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from fairbench.api import Floats, Ints
 from fairbench.data.array_checks import check_same_order
-from fairbench.data.checks import determines, is_id
+from fairbench.data.checks import NEAR_COPY, determines, information_share, is_id
 from fairbench.data.column_values import ColumnKind, are_dates, find_notation, guess_kind
 from fairbench.data.in_memory import named
 from fairbench.data.preprocessing import Preprocessing, Unknown
@@ -209,11 +209,16 @@ def _warn_of_text(frame: pd.DataFrame) -> None:
 
 
 def _warn_of_copies(frame: pd.DataFrame, s: Ints) -> None:
-    """Warn of columns from which s follows exactly."""
-    for name in frame.columns:
-        if determines(frame[name], s):
-            warnings.warn(
-                f"The column {name!r} of X tells s exactly: an encoder that is to be blind of s "
-                "sees it. Leave it out of X.",
-                stacklevel=5,  # the call of fit
-            )
+    """Warn of columns from which s follows exactly, or almost."""
+    for name, column in frame.items():
+        if determines(column, s):
+            said = "tells s exactly"
+        elif information_share(column, s) > NEAR_COPY:
+            said = "is almost a copy of s"
+        else:
+            continue
+        warnings.warn(
+            f"The column {name!r} of X {said}: an encoder that is to be blind of s sees it. Leave "
+            "it out of X.",
+            stacklevel=5,  # the call of fit
+        )

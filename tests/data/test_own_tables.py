@@ -76,6 +76,21 @@ def test_marks_of_missing_values_are_those_of_new_rows_too(ending: str, tmp_path
         assert replaced == {"age": Replaced(100, missing=100), "job": Replaced(100, missing=100)}
 
 
+def test_all_columns_with_unknown_values_are_named_at_once() -> None:
+    features = (
+        Feature("job", "job", ("clerk", "cook")),
+        Feature("age", "age"),
+        Feature("town", "town", ("Bern",)),
+    )
+    common = {"job": "cook", "town": "Bern"}
+    kept = Preprocessing(features, np.zeros(3), np.ones(3), common)
+    new = pd.DataFrame({"job": ["cook", "pilot"], "age": [None, 30.0], "town": ["Bern", "Bern"]})
+    with pytest.raises(UnknownValueError, match=r"job is .pilot.*or missing values: age\.\n"):
+        kept.apply(new, where="new")
+    with pytest.raises(UnknownValueError, match=r"row 1: age has no value\.\n"):
+        kept.apply(new.iloc[:1], where="new")
+
+
 @pytest.mark.parametrize("half", [2.5, 3.0])
 @pytest.mark.parametrize("known", [("1", "2", "3"), ("1.0", "2.0", "3.0")])
 def test_a_code_is_known_whatever_stands_in_other_rows(known: tuple[str, ...], half: float) -> None:

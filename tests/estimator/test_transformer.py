@@ -447,9 +447,12 @@ def test_nothing_is_written_and_threads_stay_as_they_were(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_copy_of_s_within_x_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match="column 'gender' of X tells s exactly"):
-        FairRepresentation("leace").fit(X.assign(gender=S), s=S)
+@pytest.mark.parametrize(("wrong", "said"), [(0, "tells s exactly"), (1, "is almost a copy of s")])
+def test_a_copy_of_s_within_x_is_warned_of(wrong: int, said: str) -> None:
+    other = S[np.argmax(S[0] != S)]
+    gender = np.where(np.arange(len(S)) < wrong, other, S)
+    with pytest.warns(UserWarning, match=f"column 'gender' of X {said}"):
+        FairRepresentation("leace").fit(X.assign(gender=gender), s=S)
 
 
 @pytest.mark.parametrize("ids", [[f"p{i}" for i in range(300)], range(300)])
