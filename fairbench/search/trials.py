@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.metrics.aufdc import strict_area
 from fairbench.runs.cost import processor_seconds
 from fairbench.runs.plan import PlannedUnit, point_key
+from fairbench.search.config import Objective
 from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, UnitRecord
 from fairbench.store.status import Status
@@ -75,6 +77,25 @@ class RunningTrial:
     seconds: float = 0.0
     points: int = 0
     replayed: bool = True
+
+    def summed_up(self, objectives: Sequence[Objective]) -> Trial:
+        """Return what it gave, means over its curves; it has ended."""
+        assert self.outcome is not None
+        values: tuple[float, ...] = ()
+        if self.outcome is TrialOutcome.COMPLETE:
+            measured = {Objective.AUFDC: self.areas, Objective.COST: self.costs}
+            values = tuple(statistics.fmean(measured[each]) for each in objectives)
+        return Trial(
+            number=self.optuna_trial.number,
+            params=self.drawn,
+            outcome=self.outcome,
+            values=values,
+            error=self.error,
+            seconds=self.seconds,
+            curves=len(self.areas),
+            points=self.points,
+            replayed=self.replayed,
+        )
 
 
 @dataclass

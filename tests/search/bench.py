@@ -190,7 +190,7 @@ class Bench:
         return search
 
     def go(self, search: Search, executor: Executor) -> None:
-        self._patch.setattr("fairbench.search.study.make_executor", lambda *a, **k: executor)
+        self._patch.setattr("fairbench.search.runner.make_executor", lambda *a, **k: executor)
         with search:
             search.run(lambda jobs: nullcontext(lambda event: None), lambda trial: None)
 

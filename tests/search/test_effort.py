@@ -90,7 +90,7 @@ def test_it_is_told_why_a_search_ended_early(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _finite(bench)
-    monkeypatch.setattr("fairbench.search.study.make_executor", lambda *a, **k: Answers(bowl))
+    monkeypatch.setattr("fairbench.search.runner.make_executor", lambda *a, **k: Answers(bowl))
     with bench.prepare(trials=50) as search:
         run_search(search)
         show_space(search)

@@ -97,7 +97,7 @@ def test_the_time_left_counts_the_finalists(
         final = {"finalists": finalists, "final_budget": 20} if finalists else {}
         search = bench.another(str(finalists)).prepare(trials=4, **final)
         display = TrialDisplay(search)
-        monkeypatch.setattr("fairbench.search.study.make_executor", lambda *a, **k: Answers(bowl))
+        monkeypatch.setattr("fairbench.search.runner.make_executor", lambda *a, **k: Answers(bowl))
         with search:
             search.run(display.watch, display.report)
         trials = [line for line in capsys.readouterr().err.splitlines() if line.startswith("trial")]

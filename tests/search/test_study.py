@@ -323,7 +323,7 @@ def test_two_searches_at_once_share_the_work_and_find_the_same(
     whole = bench.another("alone").search(alone, trials=8)
     executors = [Slow(bowl), Slow(bowl, shuffle=1)]
     given = iter(executors)
-    monkeypatch.setattr("fairbench.search.study.make_executor", lambda *a, **k: next(given))
+    monkeypatch.setattr("fairbench.search.runner.make_executor", lambda *a, **k: next(given))
     eager = functools.partial(SharedExecutor, look_every=0.01)
     monkeypatch.setattr("fairbench.runs.driver.SharedExecutor", eager)
     searches = [bench.prepare(trials=8) for _ in executors]
