@@ -103,7 +103,8 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
         lines.append(_line("", "test", text, "the official test rows"))
     encoding = "onehot" if card.onehot else "integer"
     lines.append(_line("", "encoding", encoding, "of categories: integer or onehot"))
-    lines.append(_line("", "missing", card.missing.value, "error, drop (such rows) or category"))
+    policies = "error, drop (such rows), category or category-or-drop"
+    lines.append(_line("", "missing", card.missing.value, policies))
     lines.append(_line("", "citation", ""))
     lines.append(_line("", "licence", ""))
     return "\n".join(lines) + "\n"

@@ -87,8 +87,8 @@ def data_new_command(
     missing: Annotated[
         MissingPolicy,
         typer.Option(
-            help="Missing values: refuse the table, leave out rows that have some, or make them a "
-            "category (not in numbers and labels)."
+            help="Missing values: refuse the table, leave out rows that have some, make them a "
+            "category (an error in numbers and labels), or do so and leave out the other rows."
         ),
     ] = MissingPolicy.ERROR,
     onehot: Annotated[bool, typer.Option("--onehot", help="Encode categories one-hot.")] = False,
@@ -160,8 +160,10 @@ def _new_card(
         check_data(registry.dataset(path), None)
     except FairbenchError as error:
         again = f"The card is written; edit it, then: fairbench data check {shlex.quote(path)}"
-        if isinstance(error, MissingValueError) and options.missing is MissingPolicy.ERROR:
-            again += "\nOr write it anew: add --missing drop --force to this command."
+        if isinstance(error, MissingValueError):
+            category = MissingPolicy.CATEGORY_OR_DROP
+            policy = category if options.missing.has_category else MissingPolicy.DROP
+            again += f"\nOr write it anew: add --missing {policy} --force to this command."
         raise DataError(error.message, f"{error.hint}\n{again}") from None
     words = ["fairbench", "run", "--methods", _a_method(registry), "--dataset", path]
     out.print(f"\nNext:\n  fairbench data describe {shlex.quote(path)}", markup=False)

@@ -64,7 +64,7 @@ def useless(frame: pd.DataFrame, decimal: Decimal, missing: MissingPolicy) -> di
     for name in frame.columns:
         held = frame[name].dropna()
         category = guess_kind(held, decimal) is ColumnKind.CATEGORY
-        gaps = missing is MissingPolicy.CATEGORY and category and len(held) < len(frame)
+        gaps = missing.has_category and category and len(held) < len(frame)
         if held.nunique() + gaps < 2:
             reasons[str(name)] = "the same in every row" if len(held) else "no values"
         elif are_dates(held):

@@ -50,6 +50,18 @@ class MissingPolicy(enum.StrEnum):
     """They are left out."""
     CATEGORY = "category"
     """In categories of X and in S, ``missing`` is a value of its own; elsewhere it is an error."""
+    CATEGORY_OR_DROP = "category-or-drop"
+    """The same, but rows with missing values elsewhere are left out."""
+
+    @property
+    def has_category(self) -> bool:
+        """Whether missing values of categories are a category of their own."""
+        return self in (MissingPolicy.CATEGORY, MissingPolicy.CATEGORY_OR_DROP)
+
+    @property
+    def drops(self) -> bool:
+        """Whether rows are left out."""
+        return self in (MissingPolicy.DROP, MissingPolicy.CATEGORY_OR_DROP)
 
 
 class _Part(BaseModel):

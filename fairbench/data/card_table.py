@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from fairbench.api import Ints
 from fairbench.api.dataset import Table
-from fairbench.data.card import Card, Encoding, LabelColumn, MissingPolicy, SensitiveColumn
+from fairbench.data.card import Card, Encoding, LabelColumn, SensitiveColumn
 from fairbench.data.checks import (
     check_columns,
     check_copies,
@@ -22,7 +22,7 @@ from fairbench.data.checks import (
     notes_on_points,
 )
 from fairbench.data.column_values import ColumnKind, Decimal, guess_kind, numbers, texts
-from fairbench.data.missing import fill, note_changed_shares, note_dropped
+from fairbench.data.missing import fill, note_changed_shares, note_dropped, without_gaps
 from fairbench.data.missing_marks import without_marks
 from fairbench.errors import DataError, nearest
 
@@ -55,7 +55,8 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     kinds = _kinds(card, frame, where)
     others = [c for key, c in card.used() if key in _OUTSIDE_X]
     whole = frame[list(dict.fromkeys([*kinds, *others]))]
-    frame = fill(card, whole, kinds, where)
+    whole = fill(card, whole, kinds, where)
+    frame = without_gaps(card, whole, kinds, where)
     x = pd.DataFrame(
         {
             name: (
@@ -99,7 +100,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     if len(frame) < len(whole):
         notes = (*_notes_on_dropped(card, whole, frame, groups, s, where), *notes)
     missing: tuple[str, ...] = ()
-    if card.missing is MissingPolicy.CATEGORY:
+    if card.missing.has_category:
         missing = tuple(name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY)
     return Table(
         x.reset_index(drop=True),
@@ -185,7 +186,7 @@ def _notes_on_dropped(
     """Say which rows were left out for missing values, and how that changes groups."""
     known = whole.dropna(subset=[part.column for part in card.sensitive])
     changes = note_changed_shares(_group_of_rows(card, known, where), groups, s)
-    return [note_dropped(whole, kept), *([changes] if changes else [])]
+    return [note_dropped(card, whole, kept), *([changes] if changes else [])]
 
 
 def _group_names(

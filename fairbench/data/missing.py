@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairbench.api import Ints
-from fairbench.data.card import Card, MissingPolicy
+from fairbench.data.card import Card
 from fairbench.data.column_values import ColumnKind, texts
 from fairbench.data.preprocessing import NO_VALUE
 from fairbench.errors import DataError, MissingValueError
@@ -35,25 +35,39 @@ _CANNOT_BE = {
 def fill(
     card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str
 ) -> pd.DataFrame:
-    """Apply the card's policy for missing values; the index still counts the rows of the file.
+    """Make missing values a category where the card says so.
 
-    ``kinds``: of the columns of X. Raises DataError: a column is empty, missing values are left, or
-    no rows.
+    ``kinds``: of the columns of X. Raises DataError: a column has no value at all.
     """
     _check_not_empty(card, frame, where)
-    if card.missing is MissingPolicy.DROP:
-        kept = frame.dropna()
-        if not len(kept):
-            raise _without_full_rows(card, frame, where, x=kinds)
-        return kept
-    fillable = {name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY}
-    fillable |= {part.column for part in (*card.sensitive, *card.domains) if not part.bins}
-    if card.missing is MissingPolicy.CATEGORY:
-        frame = frame.copy()
-        for name in fillable:
-            frame[name] = texts(frame[name]).fillna(NO_VALUE)
-    _check(frame, where, x=kinds, fillable=fillable)
+    if not card.missing.has_category:
+        return frame
+    frame = frame.copy()
+    for name in _fillable(card, kinds):
+        frame[name] = texts(frame[name]).fillna(NO_VALUE)
     return frame
+
+
+def without_gaps(
+    card: Card, frame: pd.DataFrame, kinds: Mapping[str, ColumnKind], where: str
+) -> pd.DataFrame:
+    """Leave out rows with missing values where the card says so; the index stays the file's.
+
+    ``frame``: from :func:`fill`. Raises DataError: missing values are left, or no rows.
+    """
+    if not card.missing.drops:
+        _check(card, frame, where, kinds)
+        return frame
+    kept = frame.dropna()
+    if not len(kept):
+        raise _without_full_rows(card, frame, where, x=kinds)
+    return kept
+
+
+def _fillable(card: Card, kinds: Mapping[str, ColumnKind]) -> set[str]:
+    """Return the columns whose missing values can be a category."""
+    of_x = {name for name, kind in kinds.items() if kind is ColumnKind.CATEGORY}
+    return of_x | {part.column for part in (*card.sensitive, *card.domains) if not part.bins}
 
 
 def _check_not_empty(card: Card, frame: pd.DataFrame, where: str) -> None:
@@ -101,15 +115,13 @@ def _without_full_rows(
             hint = f"{_how_to_leave_out(card, emptiest[:most])} ({full:,} {left} left then)"
             break
     return DataError(
-        f"{where}: every row has a missing value, so `missing: drop` leaves none. Most are "
-        f"missing in {named}.",
+        f"{where}: every row has a missing value, so `missing: {card.missing}` leaves none. Most "
+        f"are missing in {named}.",
         hint,
     )
 
 
-def _check(
-    frame: pd.DataFrame, where: str, *, x: Collection[str], fillable: Collection[str]
-) -> None:
+def _check(card: Card, frame: pd.DataFrame, where: str, kinds: Mapping[str, ColumnKind]) -> None:
     """Raise MissingValueError for the first column with missing values."""
     missing = frame.isna()
     columns = [str(name) for name in frame.columns[missing.any()]]
@@ -119,11 +131,19 @@ def _check(
     row = frame.index[np.flatnonzero(missing[name])[0]] + 1
     too = f"; also missing: values of {', '.join(others)}" if others else ""
     ways = ["fill it in"]
-    if name in x:
+    if name in kinds:
         ways.append("leave the column out")
-    ways.append("write in the card `missing: drop` (leaves such rows out)")
-    if name in fillable:
-        ways.append("`missing: category` (makes it a category of its own)")
+    if card.missing.has_category:
+        ways.append("write in the card `missing: category-or-drop` (leaves such rows out)")
+    else:
+        ways.append("write in the card `missing: drop` (leaves such rows out)")
+        if set(columns) <= _fillable(card, kinds):
+            ways.append("`missing: category` (makes it a category of its own)")
+        elif set(columns) & _fillable(card, kinds):
+            ways.append(
+                "`missing: category-or-drop` (makes it a category of its own where it can be one, "
+                "and leaves the other rows out)"
+            )
     raise MissingValueError(
         f"{where}, row {row}: the column {name!r} has no value "
         f"(missing in {int(missing[name].sum()):,} of {len(frame):,} rows{too}).",
@@ -131,13 +151,13 @@ def _check(
     )
 
 
-def note_dropped(frame: pd.DataFrame, kept: pd.DataFrame) -> str:
+def note_dropped(card: Card, frame: pd.DataFrame, kept: pd.DataFrame) -> str:
     """Say how many rows were left out, and for which columns."""
     missing = frame.isna().sum()
     columns = ", ".join(f"{name} ({count:,})" for name, count in missing[missing > 0].items())
     return (
         f"{len(frame) - len(kept):,} of {len(frame):,} rows are left out, as the card says "
-        f"`missing: drop`. Missing values by column: {columns}."
+        f"`missing: {card.missing}`. Missing values by column: {columns}."
     )
 
 

@@ -10,6 +10,8 @@ _POLICIES = {
     MissingPolicy.ERROR: "none: a table with any is refused",
     MissingPolicy.DROP: "rows with any are left out",
     MissingPolicy.CATEGORY: "a category of their own, in categories of X and in S",
+    MissingPolicy.CATEGORY_OR_DROP: "a category of their own, in categories of X and in S; rows "
+    "with others are left out",
 }
 
 

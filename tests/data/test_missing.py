@@ -32,6 +32,33 @@ def test_rows_left_out_are_counted_by_column(tmp_path: Path) -> None:
     assert load(tmp_path, people(), CARD + "missing: drop").notes == ()
 
 
+def test_missing_values_are_a_category_where_they_can_be_and_else_rows_are_left_out(
+    tmp_path: Path,
+) -> None:
+    frame = people()
+    frame.loc[:59, ["job", "sex"]] = None
+    frame.loc[5:11, "score"] = None
+    with pytest.raises(DataError, match="column 'score' has no value") as error:
+        load(tmp_path, frame, CARD + "missing: category")
+    assert "`missing: category-or-drop` (leaves such rows out)" in error.value.hint
+    with pytest.raises(DataError) as error:
+        load(tmp_path, frame)
+    assert "`missing: category-or-drop`" in error.value.hint
+    data = load(tmp_path, frame, CARD + "missing: category-or-drop")
+    assert sum(len(rows.s) for rows in data.roles.values()) == 593
+    assert "missing" in data.info.groups
+    (jobs,) = (f.categories for f in data.info.features if f.source == "job")
+    assert "missing" in jobs
+    assert data.preprocessing is not None
+    assert "job" in data.preprocessing.missing
+    note, changes = data.notes
+    assert note == (
+        "7 of 600 rows are left out, as the card says `missing: category-or-drop`. Missing values "
+        "by column: score (7)."
+    )
+    assert "missing from 10.0% to 8.9%" in changes
+
+
 def test_groups_whose_share_changes_are_named(tmp_path: Path) -> None:
     frame = people(1000).assign(sex=["f"] * 500 + ["m"] * 500)
     frame.loc[:249, "job"] = None
@@ -58,7 +85,8 @@ def test_what_is_proposed_helps(
     with pytest.raises(DataError, match=f"row 4: the column '{column}' has no value") as error:
         load(tmp_path, frame, card)
     assert "missing: drop" in error.value.hint
-    assert ("missing: category" in error.value.hint) is category
+    assert ("`missing: category`" in error.value.hint) is category
+    assert "category-or-drop" not in error.value.hint
     assert ("leave the column out" in error.value.hint) is leave_out
     if category:
         frame.loc[:99, column] = None
