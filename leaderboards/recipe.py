@@ -73,14 +73,21 @@ class Boards(BaseModel):
 
 
 class Searches(BaseModel):
-    """Searches of some methods on some datasets; ``search`` are options of ``fairbench search``."""
+    """Searches of some methods on some datasets.
+
+    ``search`` are options of ``fairbench search``; ``datasets`` adds those of each dataset.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
-    datasets: list[str]
+    datasets: dict[str, dict[str, Any]]
     search: dict[str, Any]
     methods: list[str]
     folder: str = "experiments/tuned"
+
+    def options(self, dataset: str) -> dict[str, Any]:
+        """All options of the searches on a dataset."""
+        return self.datasets[dataset] | self.search
 
 
 Recipe = TypeVar("Recipe", Boards, Searches)
@@ -102,7 +109,11 @@ def read(kind: type[Recipe], path: Path) -> Recipe:
                 method.method = registry.methods.resolve(method.method)
             else:
                 recipe.methods[place] = registry.methods.resolve(method)
-        recipe.datasets = [registry.datasets.resolve(name) for name in recipe.datasets]
+        resolve = registry.datasets.resolve
+        if isinstance(recipe, Boards):
+            recipe.datasets = [resolve(name) for name in recipe.datasets]
+        else:
+            recipe.datasets = {resolve(name): own for name, own in recipe.datasets.items()}
     except UnknownNameError as error:
         raise SystemExit(f"{path}: {error.message}") from error
     return recipe

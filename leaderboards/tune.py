@@ -42,14 +42,15 @@ def main() -> int:
         folder = HERE / searches.folder / dataset
         for method in searches.methods:
             if not (folder / f"{method}.yaml").exists():
-                code = search(method, dataset, searches, given)
+                options = searches.options(dataset)
+                code = search(method, dataset, options, given)
                 if code < 0 or code in _STOPPED:
                     return code
                 if code:
                     failed.append(f"{method} on {dataset}")
                 elif not given.dry_run:
                     found = given.results / "search" / f"{method}-{dataset}"
-                    keep(found, folder, method, searches.search)
+                    keep(found, folder, method, options)
             if not given.dry_run and any(folder.glob("*.csv")):
                 draw(folder)
     if failed:
@@ -57,10 +58,10 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def search(method: str, dataset: str, searches: recipe.Searches, given: argparse.Namespace) -> int:
+def search(method: str, dataset: str, options: Mapping[str, Any], given: argparse.Namespace) -> int:
     """Search one method; return the exit code."""
     words = ["search", "--method", method, "--dataset", dataset, "--require-real-data"]
-    words += _words(searches.search)
+    words += _words(options)
     words += ["--results", str(given.results), "--data-root", str(given.data_root)]
     words += ["--dry-run"] if given.dry_run else []
     return recipe.fairbench(*words)

@@ -47,3 +47,13 @@ def test_a_row_takes_its_hyperparameters_from_a_search(
         given = {"method": "funnel", "label": "tuned", "params": "best.yaml", **wrong}
         with pytest.raises(ValidationError, match="yaml"):
             recipe.Row.model_validate(given)
+
+
+def test_a_dataset_has_options_of_its_own_beside_those_of_all(tmp_path: Path) -> None:
+    (tmp_path / "searches.yaml").write_text(
+        "datasets:\n  adults-gender: {work: 12m}\n  law-school: {work: 4m}\n"
+        "search: {splits: 2}\nmethods: [merged-cells]\n"
+    )
+    searches = recipe.read(recipe.Searches, tmp_path / "searches.yaml")
+    assert searches.methods == ["merged-cells"]
+    assert searches.options("law-school") == {"work": "4m", "splits": 2}
