@@ -14,13 +14,15 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import recipe
 from matplotlib.figure import Figure
+from sklearn.isotonic import isotonic_regression
 
 from fairbench.metrics.rows import DEFAULT, Variant
 from fairbench.registry import load_registry
@@ -28,6 +30,9 @@ from fairbench.report.identity import Identities
 from fairbench.report.style import styled
 
 HERE = Path(__file__).parent
+
+_LINES = 30
+"""Names of methods that have room above each other in the figure."""
 
 _STOPPED = (130, 143)
 """Exit codes of a command that was interrupted or terminated."""
@@ -91,22 +96,46 @@ def draw(folder: Path) -> None:
     with styled():
         figure = Figure(figsize=(7.0, 4.2), layout="constrained")
         axes = figure.subplots()
+        ends = {}
         for variant, look in looks.items():
             trials = pd.read_csv(paths[variant])
+            minutes = trials["seconds"].cumsum() / 60
+            best = trials["aufdc"].cummin().ffill()
             axes.step(
-                trials["seconds"].cumsum() / 60,
-                trials["aufdc"].cummin().ffill(),
+                minutes,
+                best,
                 where="post",
                 color=look.colour,
                 linestyle=look.line,
                 marker=look.marker,
                 markevery=[0, -1],
-                label=variant.method,
+            )
+            ends[variant] = (minutes.iloc[-1], best.iloc[-1])
+        low, high = axes.get_ylim()
+        heights = spread([end for _, end in ends.values()], (high - low) / _LINES)
+        for (variant, end), height in zip(ends.items(), heights, strict=True):
+            line = {"arrowstyle": "-", "color": looks[variant].colour, "linewidth": 0.6}
+            axes.annotate(
+                variant.method,
+                end,
+                (1.02, height),
+                textcoords=axes.get_yaxis_transform(),
+                va="center",
+                fontsize=7,
+                arrowprops=line,
             )
         axes.set_xlabel("minutes of processor time")
         axes.set_ylabel("best AUFDC on the validation set so far")
-        figure.legend(loc="outside right upper", fontsize=7)
         figure.savefig(folder / "best-so-far.png", dpi=150, metadata={"Software": None})
+
+
+def spread(values: Sequence[float], gap: float) -> list[float]:
+    """Return the places closest to some values that keep their order and lie a gap apart."""
+    order = np.argsort(values, kind="stable")
+    steps = gap * np.arange(len(values))
+    places = np.empty(len(values))
+    places[order] = isotonic_regression(np.asarray(values)[order] - steps) + steps
+    return places.tolist()
 
 
 if __name__ == "__main__":

@@ -57,3 +57,8 @@ def test_a_dataset_has_options_of_its_own_beside_those_of_all(tmp_path: Path) ->
     searches = recipe.read(recipe.Searches, tmp_path / "searches.yaml")
     assert searches.methods == ["merged-cells"]
     assert searches.options("law-school") == {"work": "4m", "splits": 2}
+
+
+def test_names_beside_lines_keep_their_order_and_do_not_overlap() -> None:
+    assert tune.spread([0.5, 0.1, 0.9], 0.2) == pytest.approx([0.5, 0.1, 0.9])
+    assert tune.spread([0.5, 0.5, 0.9], 0.2) == pytest.approx([0.4, 0.6, 0.9])
