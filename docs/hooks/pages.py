@@ -27,7 +27,7 @@ _MARK = re.compile(
 )
 """A mark, and where to read the same without the site."""
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
-_FIGURE = re.compile(r"(?<=!)\[[^\]]+\]\(\.\./(leaderboards/figures/[\w.-]+)\)")
+_FIGURE = re.compile(r"(?<=!)\[[^\]]+\]\(\.\./(leaderboards/[\w./-]+)\)")
 """An image of the published results, which the site has a copy of."""
 
 SHOWN: Mapping[str, str] = {
@@ -51,7 +51,8 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 def _copy(figure: str) -> str:
     """Where the site has a figure of the repository, from the folder of its pages."""
-    return f"figures/{posixpath.basename(figure)}"
+    below = figure.removeprefix("leaderboards/")
+    return f"figures/{below.removeprefix('figures/')}"
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: object) -> str:
