@@ -20,6 +20,7 @@ from fairbench.data.writing import TableWriter, keep_other_tables
 from fairbench.errors import ConfigError, DataError
 from fairbench.models.certified_codes import CertifiedCodes
 from fairbench.models.lookup import StoredModel
+from fairbench.runs.encoding import as_audited
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -160,12 +161,7 @@ class RowEncoder:
     def _encode(
         self, x: Floats, generator: np.random.Generator | None, source: Path, before: int
     ) -> Floats:
-        z = np.asarray(self.representation.encode(x, generator=generator))
-        if z.dtype != np.uint8:
-            # As auditors see it: further digits, or the sign of a zero, could tell what neither
-            # they nor a certificate saw.
-            with np.errstate(over="ignore"):  # infinite then, which is named below
-                z = z.astype(np.float32) + 0
+        z = as_audited(np.asarray(self.representation.encode(x, generator=generator)))
         bad = ~np.isfinite(z).all(axis=1)
         if bad.any():
             raise DataError(

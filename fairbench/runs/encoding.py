@@ -195,17 +195,25 @@ def in_parts(numbers: Ints, width: int) -> list[Ints]:
 
 
 def checked_codes(z: Any, rows: int, what: str) -> np.ndarray:
-    """Return z of so many rows as an array ``(n, k)``; ContractError where it is none.
-
-    Zeros have no sign: auditors do not see it, so neither decoder, certificate nor reader must.
-    """
+    """Return z of so many rows as an array ``(n, k)``; ContractError where it is none."""
     array = np.asarray(z)
     if array.ndim != 2 or len(array) != rows or array.shape[1] == 0:
         raise ContractError(f"{what} returned shape {array.shape} for {rows} rows.")
     if array.dtype.kind not in "fiub":
         raise ContractError(f"{what} returned dtype {array.dtype}, not numbers.")
-    if array.dtype != np.uint8:  # pixels as they are: a quarter of the memory
-        array = array.astype(np.float32, copy=False) + np.float32(0)
+    array = as_audited(array)
     if not np.isfinite(array).all():
         raise ContractError(f"{what} returned values that are not finite.")
     return array
+
+
+def as_audited(z: np.ndarray) -> np.ndarray:
+    """Return codes as auditors see them: in single precision, and zeros without a sign.
+
+    Neither decoder, certificate nor reader must see what auditors do not: further digits could tell
+    s. Pixels, which are ``uint8``, stay as they are: they take a quarter of the memory.
+    """
+    if z.dtype == np.uint8:
+        return z
+    with np.errstate(over="ignore"):  # infinite then, which is refused
+        return z.astype(np.float32, copy=False) + np.float32(0)
