@@ -9,22 +9,32 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from board_rows import LEADERBOARDS, order_figure, read_rows, show_area, show_share
+from board_rows import (
+    LEADERBOARDS,
+    estimate_gap,
+    order_figure,
+    read_rows,
+    show_area,
+    show_share,
+)
+from fairbench.leaderboard.ranking import LeaderboardEntry
 from fairbench.registry import load_registry
+from fairbench.report.format import format_interval
 from markdown_parts import make_table
 
 SEARCHES = LEADERBOARDS / "experiments/tuned"
 
 _HEADS = (
     *("method", "trials", "default", "best trial", "tuned setting"),
-    *("AUFDC, default", "AUFDC, tuned"),
+    *("AUFDC, default", "AUFDC, tuned", "gain"),
 )
 
 
 def format_tuned(datasets: Sequence[str], boards: Sequence[str]) -> str:
     """Format the searches on one dataset, and the rows they gave on its board.
 
-    ``default`` and ``best trial`` are areas on the validation sets with the budget of the trials.
+    ``default`` and ``best trial`` are areas on the validation sets with the budget of the trials;
+    ``gain`` is the area with the defaults less that with the tuned setting, paired over splits.
     """
     (dataset,), (board,) = datasets, boards
     rows = read_rows(board)
@@ -44,9 +54,20 @@ def format_tuned(datasets: Sequence[str], boards: Sequence[str]) -> str:
         found = [rows.get(name) for name in names]
         areas = ["not yet" if row is None else show_area(row) for row in found]
         shown = [str(len(trials)), show_share(default), show_share(best)]
-        lines.append((order_figure(best), [f"`{method}`", *shown, setting, *areas]))
+        cells = [f"`{method}`", *shown, setting, *areas, _gain(*found, names=names)]
+        lines.append((order_figure(best), cells))
     lines.sort(key=lambda line: line[0])
     return make_table(_HEADS, (cells for _, cells in lines))
+
+
+def _gain(
+    default: LeaderboardEntry | None, tuned: LeaderboardEntry | None, *, names: Sequence[str]
+) -> str:
+    """Return by how much the area is smaller when tuned; nothing where there are no two rows."""
+    if default is None or tuned is None or default is tuned:
+        return ""
+    found = estimate_gap(default, tuned, "aufdc", names=" and ".join(names))
+    return format_interval(found.value, *found.interval())
 
 
 def read_defaults(method: str) -> Mapping[str, Any]:
