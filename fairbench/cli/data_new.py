@@ -161,8 +161,7 @@ def _new_card(
     except FairbenchError as error:
         again = f"The card is written; edit it, then: fairbench data check {shlex.quote(path)}"
         if isinstance(error, MissingValueError):
-            category = MissingPolicy.CATEGORY_OR_DROP
-            policy = category if options.missing.has_category else MissingPolicy.DROP
+            policy = options.missing.with_drop
             again += f"\nOr write it anew: add --missing {policy} --force to this command."
         raise DataError(error.message, f"{error.hint}\n{again}") from None
     words = ["fairbench", "run", "--methods", _a_method(registry), "--dataset", path]

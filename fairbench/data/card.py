@@ -63,6 +63,11 @@ class MissingPolicy(enum.StrEnum):
         """Whether rows are left out."""
         return self in (MissingPolicy.DROP, MissingPolicy.CATEGORY_OR_DROP)
 
+    @property
+    def with_drop(self) -> MissingPolicy:
+        """The policy that leaves out the rows which this one refuses."""
+        return MissingPolicy.CATEGORY_OR_DROP if self.has_category else MissingPolicy.DROP
+
 
 class _Part(BaseModel):
     """A mapping in the card; empty keys count as absent."""

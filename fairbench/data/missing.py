@@ -133,17 +133,16 @@ def _check(card: Card, frame: pd.DataFrame, where: str, kinds: Mapping[str, Colu
     ways = ["fill it in"]
     if name in kinds:
         ways.append("leave the column out")
-    if card.missing.has_category:
-        ways.append("write in the card `missing: category-or-drop` (leaves such rows out)")
-    else:
-        ways.append("write in the card `missing: drop` (leaves such rows out)")
-        if set(columns) <= _fillable(card, kinds):
-            ways.append("`missing: category` (makes it a category of its own)")
-        elif set(columns) & _fillable(card, kinds):
-            ways.append(
-                "`missing: category-or-drop` (makes it a category of its own where it can be one, "
-                "and leaves the other rows out)"
-            )
+    ways.append(f"write in the card `missing: {card.missing.with_drop}` (leaves such rows out)")
+    # With a policy that has a category, those that can be one are not missing any more.
+    fillable = _fillable(card, kinds) & set(columns)
+    if len(fillable) == len(columns):
+        ways.append("`missing: category` (makes it a category of its own)")
+    elif fillable:
+        ways.append(
+            "`missing: category-or-drop` (makes it a category of its own where it can be one, "
+            "and leaves the other rows out)"
+        )
     raise MissingValueError(
         f"{where}, row {row}: the column {name!r} has no value "
         f"(missing in {int(missing[name].sum()):,} of {len(frame):,} rows{too}).",
