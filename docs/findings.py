@@ -24,6 +24,7 @@ from board_rows import (
 from fairbench.api import Track
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import load_registry
+from fairbench.report.figure_files import write_png
 from fairbench.report.format import format_count, format_interval, format_share
 from fairbench.report.style import new_figure, styled
 from fairbench.stats.intervals import LEVEL
@@ -38,16 +39,17 @@ from single_shot import (
     read_pairs,
     training_share,
 )
-from verdict import read_verdicts, show_row
+from verdict import least_p_value, read_verdicts, show_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from fairbench.leaderboard.across import Verdict
     from fairbench.leaderboard.ranking import LeaderboardEntry
 
 ROOT = Path(__file__).parents[1]
-FIGURES = ROOT / "leaderboards" / "figures"
+TARGET = ROOT / "leaderboards" / "figures" / "finding-adversaries.png"
 LIMIT = ROOT / "benchmarks" / "measured" / "limit.json"
 _LIMIT_CELLS = 600
 
@@ -70,14 +72,15 @@ def _adversaries(board: Published) -> Iterator[str]:
     names = [name for name in ADVERSARIAL if name in board.rows]
     if not names:
         return
-    yield "## 1. Adversarial training hides s only from classifiers like its adversary"
+    yield "## 1. An adversary alone hides s only from classifiers like itself"
     yield make_paragraph(
         "Some methods train an encoder against a classifier that tries to predict s, until it",
         "fails. New classifiers of the same kind fail as well. Strict auditors succeed: they",
         "reconstruct x from the code (the representation z) before they predict s. The table has",
         "the lowest leakage at any setting, as a share of I(X;S), as the paper's audit finds it",
-        "(five MLPs), and as the strict audit does. (An adversary helps where the code also has a",
-        "price: see [`sofair-adv`](strict.md#a-variant-of-sofair-that-knows-s).)",
+        "(five MLPs), and as the strict audit does. (Together with a penalty on how much z says of",
+        "x, an adversary does hide s: see `l-mifr` below, and",
+        "[`sofair-adv`](strict.md#a-variant-of-sofair-that-knows-s).)",
     )
     least = ("mutual_information_min_paper", "mutual_information_min")
     rows = (
@@ -102,7 +105,8 @@ def _columns(board: Published) -> Iterator[str]:
     yield make_paragraph(
         f"`{REFERENCE}` learns nothing: it leaves out the columns that tell most of s. Its area",
         f"is {format_interval(reference.value, *reference.interval())}.",
-        f"Of {len(learned)} blind methods other than baselines and single-shot twins, by their",
+        f"Of {len(learned)} blind methods other than baselines and single-shot twins, all with",
+        "[default hyperparameters](strict.md#defaults-and-tuned-settings), by their",
         f"[ranks](protocol.md#ranks-over-splits), {len(ahead)} are clearly ahead of it",
         f"({list_names(ahead)}), {len(behind)} clearly behind ({list_names(behind)}), and",
         f"{len(level)} do not differ significantly from it ({list_names(level)}). For predicting",
@@ -135,10 +139,10 @@ def _single_shot(board: Published) -> Iterator[str]:
     yield make_paragraph(
         "A single-shot method trains one model, and its knob is set afterwards. We gave methods",
         "that train a model for each setting a single-shot twin. A twin costs a small part of the",
-        f"training. So far {larger} of {len(known)} twins have a larger area, on the official",
-        "split; some differences are within the noise of the test rows ([all",
-        "figures](single-shot.md)).",
+        "training.",
         _over_splits(board),
+        "The table is of the official split alone, with one seed and up to 16 points per curve.",
+        f"There {larger} of {len(known)} twins have a larger area ([both tables](single-shot.md)).",
     )
     rows = (
         [f"`{pair[0].row.method}`", *map(show_share, area), show_percent(training_share(*pair))]
@@ -192,14 +196,14 @@ def _open(_: Published) -> Iterator[str]:
     def area(what: str) -> str:
         return format_share(measured[f"{_LIMIT_CELLS} cells of Adults-Gender: area of {what}"])
 
-    yield "## 5. A small area is nearly solved here, usefulness is not"
+    yield "## 5. With given cells little area is left to gain; usefulness is open"
     yield make_paragraph(
         f"Suppose that a blind encoder knows only a person's cell, one of {_LIMIT_CELLS} sets of",
         f"similar people. Then its area is at least {area('the limit')} on the training set;",
         f"`merged-cells` with these cells has {area('merged cells')} there ([how that is",
-        "known](own-method.md#the-limit)). In the findings above, `merged-cells` and",
-        "`paired-cells` have up to 1,500 cells, so smaller areas. What is open is",
-        "to hide s and to keep what tasks need: see the accuracies of finding 2.",
+        "known](own-method.md#the-limit)). This is no limit for other encoders: more cells, or",
+        "columns that are released as they are, as in `kept-cells`, give smaller areas. What is",
+        "open is to hide s and to keep what tasks need: see the accuracies of finding 2.",
     )
     yield _image("Curves beside the limit", "adults-gender-limit")
 
@@ -257,12 +261,18 @@ def _significance(verdict: Verdict) -> str:
             f"Significantly better at 5%, adjusted for all {len(known)} comparisons: "
             f"{', '.join(told)}{others}."
         )
-    sources = format_count(verdict.source_count, "source")
     least = format_share(min(p for _, p in known))
+    possible = least_p_value(verdict)
+    reason = (
+        f"With so few sources no adjusted p-value can be below {format_share(possible)}, so these "
+        "tests cannot find any difference"
+        if possible > 1 - LEVEL
+        else f"The smallest p-value is {least}"
+    )
     return (
-        f"But the tables come from {sources}, and tables from the same source are not independent: "
-        f"they count as one. After adjustment for all {len(known)} comparisons none is "
-        f"significantly better (the smallest p-value is {least})."
+        f"But the tables come from {format_count(verdict.source_count, 'source')}, and tables from "
+        "the same source are not independent: they count as one. After adjustment for all "
+        f"{len(known)} comparisons none is significantly better. {reason}."
     )
 
 
@@ -273,7 +283,7 @@ def show_percent(share: float) -> str:
     return f"{100 * max(0.0, share):.0f}%"  # classifiers that overfit read less than nothing
 
 
-def draw_adversaries(board: Published) -> None:
+def draw_adversaries(board: Published) -> Figure:
     """Draw what five MLPs read against what strict auditors read, point by point."""
     shown = {
         "latfr": (_ACCENT, "o"),
@@ -299,8 +309,13 @@ def draw_adversaries(board: Published) -> None:
         axes.set_xlabel("I(Z;S) as five MLPs read it, nats")
         axes.set_ylabel("as strict auditors read it, nats")
         axes.legend(loc="lower right")
-        figure.savefig(FIGURES / "finding-adversaries.png", dpi=110, metadata={"Software": None})
+    return figure
+
+
+def main() -> None:
+    """Write the file."""
+    write_png(draw_adversaries(read_published()), TARGET, dpi=110)
 
 
 if __name__ == "__main__":
-    draw_adversaries(read_published())
+    main()

@@ -39,8 +39,9 @@ def describe_more_rows(points: Iterable[PointRow]) -> str:
     read, extrapolated = (format_share(largest.figures[name]) for name in (_READ, _EXTRAPOLATED))
     return make_paragraph(
         _count_flags(flagged, len(known)),
-        f"At {len(above)} of the points the extrapolation is above the reading by more than",
-        f"{format_share(_NATS)} nats and a tenth: {shown}. The largest difference is of",
+        f"Whatever the flag says, at {len(above)} of the {len(known):,} points the extrapolation",
+        f"is above the reading by more than {format_share(_NATS)} nats and by more than a tenth:",
+        f"{shown}. The largest difference is of",
         f"`{largest.method}` on `{largest.dataset}`: {read} is read, {extrapolated} extrapolated.",
         "The rank takes the reading.",
     )
@@ -49,8 +50,8 @@ def describe_more_rows(points: Iterable[PointRow]) -> str:
 def _count_flags(flagged: int, points: int) -> str:
     return (
         f"On the published boards `needs_more_rows` is 1 at {flagged or MISSING} of "
-        f"{format_count(points, 'point')}. For most of them an earlier, "
-        "less exact rule set this flag."
+        f"{format_count(points, 'point')}. At most points of the boards an earlier, less exact "
+        "rule set it."
     )
 
 

@@ -52,6 +52,7 @@ from race_claims import format_race_claims
 from rank_ranges import format_ranks
 from released import format_claims_of_bits
 from rival import format_rival
+from single_shot import format_in_short as format_twins_in_short
 from single_shot import format_over_splits, format_single_shot
 from tuned import format_tuned
 from verdict import format_verdict
@@ -121,15 +122,34 @@ def format_datasets() -> str:
     return make_table(["name", "rows", "what it is", "licence or terms"], rows)
 
 
+def format_collection(names: Sequence[str]) -> str:
+    """Format the tables of a collection, their weights and sources."""
+    (name,) = names
+    registry = load_registry()
+    rows = (
+        (
+            f"`{table.dataset}`",
+            registry.datasets[table.dataset].summary,
+            f"{table.weight:g}",
+            table.source or "",
+            f"`{table.unseen}`" if table.unseen else "",
+        )
+        for table in registry.collections[name].tables
+    )
+    return make_table(["dataset", "what it is", "weight", "source", "unseen tasks"], rows)
+
+
 WRITERS: Mapping[str, Callable[..., str]] = {
     "columns": format_columns,
     "datasets": format_datasets,
+    "collection": format_collection,
     "rows": format_rows,
     "comparison": format_comparison,
     "told from": format_told,
     "areas": format_areas,
     "fronts": format_fronts,
     "misses": format_misses,
+    "twins in short": format_twins_in_short,
     "single-shot": format_single_shot,
     "single-shot over splits": format_over_splits,
     "claims": format_claims,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairbench.leaderboard.across import Verdict, compare_across
 from fairbench.leaderboard.collections import find_collection
@@ -16,10 +17,13 @@ from fairbench.leaderboard.select import SelectedRecords
 from fairbench.metrics.rows import AcrossRow
 from fairbench.registry import load_registry
 from fairbench.report.across_figure import across_figure
+from fairbench.report.figure_files import write_png
 from fairbench.report.format import format_count, format_share
 from fairbench.report.identity import Identities
-from fairbench.report.style import styled
 from markdown_parts import list_names, make_paragraph, make_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COLLECTION, TRACK = "tabular-v1", "blind"
 TARGET = Path(__file__).parents[1] / "leaderboards" / "figures" / "across-aufdc.png"
@@ -79,7 +83,14 @@ def _least_p(verdict: Verdict) -> str:
         return ""
     least = min(p for p, _ in known)
     names = ", ".join(name for p, name in known if p == least)
-    return f", and the smallest adjusted p-value is {format_share(least)} ({names})"
+    floor = ", the smallest that is possible" if least <= 1.001 * least_p_value(verdict) else ""
+    return f", and the smallest adjusted p-value is {format_share(least)} ({names}){floor}"
+
+
+def least_p_value(verdict: Verdict) -> float:
+    """Return the smallest adjusted p-value that is possible: of a row ahead on all sources."""
+    compared = sum(row.p_value is not None for row in verdict.rows)
+    return float(min(1.0, compared / 2**verdict.source_count))
 
 
 def _rows(verdict: Verdict) -> Iterator[list[str]]:
@@ -114,11 +125,14 @@ def show_row(row: AcrossRow) -> str:
     return f"`{row.method}`" + (f" {given}" if given else "")
 
 
-def main() -> None:
+def draw() -> Figure:
     """Draw the areas' verdict."""
-    figure = across_figure(read_verdicts()["aufdc"], Identities.of(load_registry()))
-    with styled():
-        figure.savefig(TARGET, dpi=110, metadata={"Software": None})
+    return across_figure(read_verdicts()["aufdc"], Identities.of(load_registry()))
+
+
+def main() -> None:
+    """Write the file."""
+    write_png(draw(), TARGET, dpi=110)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from sklearn.isotonic import isotonic_regression
 
 from fairbench.metrics.rows import DEFAULT, Variant
 from fairbench.registry import load_registry
+from fairbench.report.figure_files import write_png
 from fairbench.report.identity import Identities
 from fairbench.report.style import styled
 
@@ -57,7 +58,7 @@ def main() -> int:
                     found = given.results / "search" / f"{method}-{dataset}"
                     keep(found, folder, method, options)
             if not given.dry_run and any(folder.glob("*.csv")):
-                draw(folder)
+                write_figure(folder)
     if failed:
         print("could not be searched: " + ", ".join(failed), file=sys.stderr)
     return 1 if failed else 0
@@ -89,7 +90,12 @@ def _words(options: Mapping[str, Any]) -> list[str]:
     return [word for pair in named for word in pair]
 
 
-def draw(folder: Path) -> None:
+def write_figure(folder: Path) -> None:
+    """Draw the searches of a folder into a file of it."""
+    write_png(draw(folder), folder / "best-so-far.png", dpi=150)
+
+
+def draw(folder: Path) -> Figure:
     """Draw the best area so far against the time of the trials, a line for each method."""
     paths = {Variant(path.stem, DEFAULT): path for path in sorted(folder.glob("*.csv"))}
     looks = Identities.of(load_registry()).looks(paths)
@@ -126,7 +132,7 @@ def draw(folder: Path) -> None:
             )
         axes.set_xlabel("minutes of processor time")
         axes.set_ylabel("best AUFDC on the validation set so far")
-        figure.savefig(folder / "best-so-far.png", dpi=150, metadata={"Software": None})
+    return figure
 
 
 def spread(values: Sequence[float], gap: float) -> list[float]:

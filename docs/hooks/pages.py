@@ -66,8 +66,6 @@ def _generate(what: str, argument: str | None) -> str:
         return "\n".join(cli_lines())
     if what == "config":
         return "\n".join(config_lines())
-    if what == "collection" and argument:
-        return "\n".join(collection_lines(argument))
     if what == "file" and argument:
         text = (ROOT / argument).read_text(encoding="utf-8")
         return _from_docs(text, posixpath.dirname(argument))
@@ -103,22 +101,6 @@ def in_site(text: str, *, folder: str) -> str:
         return words if path in words else f"{words} (`{path}` in the repository)"
 
     return _LINK.sub(led, text)
-
-
-def collection_lines(name: str) -> Iterator[str]:
-    """The tables of a collection, their weights and sources."""
-    from fairbench.registry import load_registry
-
-    registry = load_registry()
-    yield from (
-        "| dataset | what it is | weight | source | unseen tasks |",
-        "|---|---|---|---|---|",
-    )
-    for table in registry.collections[name].tables:
-        summary = registry.datasets[table.dataset].summary
-        unseen = f"`{table.unseen}`" if table.unseen else ""
-        source = table.source or ""
-        yield f"| `{table.dataset}` | {summary} | {table.weight:g} | {source} | {unseen} |"
 
 
 def cli_lines() -> Iterator[str]:

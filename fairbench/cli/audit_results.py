@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Self
 
 import typer
 from pydantic import model_validator
 
-from fairbench.auditing.config import AuditPreset
+from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.cli import options
 from fairbench.cli.configure import fields_of
 from fairbench.cli.console import err, out, show_columns, show_problems
@@ -31,7 +32,7 @@ from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_figure, format_seconds
 from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
-from fairbench.runs.reaudit import Reaudit
+from fairbench.runs.reaudit import Reaudit, lacks_rows
 from fairbench.store import files as artefacts
 from fairbench.store.database import Store
 from fairbench.store.records import UnitRecord
@@ -101,9 +102,11 @@ def _reaudit(config: StoredAudit, registry: Registry) -> int:
     store, folder = location.open_store(), location.folder
     fitted = _units(store, folder, registry, config.datasets)
     datasets, problems = _datasets(fitted, store, registry, config)
+    known = [unit for unit in fitted if unit.fingerprint in datasets]
+    units, cut = _with_all_rows(known, datasets, config.audit)
+    problems += cut
     for problem in problems:
         err.print(problem, markup=False)
-    units = [unit for unit in fitted if unit.fingerprint in datasets]
     audit = Reaudit(
         store, folder, registry, units, datasets, audit=config.audit, again=config.again
     )
@@ -192,6 +195,26 @@ def _datasets(
             problem = f"{error.message} {error.hint}".strip()
             problems.append(f"Left out: {name} ({kind}{models}). {problem}")
     return datasets, problems
+
+
+def _with_all_rows(
+    units: Sequence[UnitRecord], datasets: Mapping[str, Prepared], audit: AuditPreset | None
+) -> tuple[list[UnitRecord], list[str]]:
+    """Return the units whose rows suffice for an audit; of the others, a line per dataset."""
+    kept, cut = [], Counter[str]()
+    for unit in units:
+        if lacks_rows(unit, datasets[unit.fingerprint], audit):
+            cut[unit.dataset] += 1
+        else:
+            kept.append(unit)
+    lines = [
+        f"Left out: {name} ({format_count(models, 'model')} of budget quick). Only "
+        f"{PRESETS[AuditPreset.QUICK].rows:,} rows of each role were encoded, so the {audit} audit "
+        "could not compare them with x. Train them with another budget: fairbench run --budget "
+        "full"
+        for name, models in cut.items()
+    ]
+    return kept, lines
 
 
 def _show_changes(moved: Sequence[AufdcChange]) -> None:

@@ -17,6 +17,7 @@ from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepared import Prepared
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, ReferenceJob, StoredArrays
+from fairbench.runs.audit_rows import is_larger
 from fairbench.runs.audits import (
     AuditLedger,
     AuditTarget,
@@ -202,6 +203,18 @@ def plain_columns(metrics: Sequence[type[Metric]], *, tasks: bool) -> set[str]:
         if tasks or not by_task:
             columns |= {column for column in metric.columns if "{" not in column}
     return columns
+
+
+def lacks_rows(unit: UnitRecord, data: Prepared, audit: AuditPreset | None) -> bool:
+    """Whether the representation of a unit has fewer rows than the audit that is asked for.
+
+    The quick budget encodes only the rows that the quick audit looks at. A stricter audit would
+    measure points on these, and x, by which curves are scaled, on all.
+    """
+    quick = unit.budget == AuditPreset.QUICK.value and is_larger(
+        data, PRESETS[AuditPreset.QUICK].rows
+    )
+    return quick and audit not in (None, AuditPreset.QUICK)
 
 
 def _presets(

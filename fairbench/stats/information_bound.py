@@ -46,7 +46,7 @@ def bound_information(
     mean = max(plug_in, 0.0) + radius
     # Chernoff: E exp(-t i) <= 1 - (t - r) I for i = ln p(s|z)/p(s), at most ln 1/least share.
     t = np.linspace(0.02, 0.98, 97)
-    top = -math.log(_smallest_share(least_group / rows, radius))
+    top = _most_information(least_group / rows, radius)
     r = (np.expm1(-t * top) + t * top) / (np.expm1(-top) + top)
     bound = -np.expm1(math.log(miss - shares_miss) / rows - t * mean) / (t - r)
     return float(bound.min())
@@ -65,11 +65,15 @@ def shares_radius(rows: int, groups: int, miss: float) -> float:
     return float(x / rows)
 
 
-def _smallest_share(share: float, radius: float) -> float:
-    """Return the least q with kl(share || q) <= radius, for Bernoulli shares above 0, below 1."""
-    low, high = 0.0, share
-    for _ in range(50):
-        q = (low + high) / 2
-        kl = share * math.log(share / q) + (1 - share) * math.log((1 - share) / (1 - q))
-        low, high = (q, high) if kl > radius else (low, q)
-    return low
+def _most_information(share: float, radius: float) -> float:
+    """Return ln 1/q, of the least q with kl(share || q) <= radius, for Bernoulli shares in (0, 1).
+
+    It is searched on a logarithmic scale: with many groups q can be tiny.
+    """
+    rest = (1 - share) * math.log1p(-share)
+    low, high = 0.0, (radius - rest) / share  # of ln share/q, at which kl is above the radius
+    for _ in range(60):
+        u = (low + high) / 2
+        kl = share * u + rest - (1 - share) * math.log1p(-share * math.exp(-u))
+        low, high = (u, high) if kl <= radius else (low, u)
+    return high - math.log(share)  # above the solution: on the safe side

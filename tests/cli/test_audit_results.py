@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -235,6 +236,24 @@ def test_what_cannot_be_measured_is_told(fairbench_here: Call, tmp_path: Path) -
     unknown = fairbench_here("audit", "--results", "out", "--dataset", "toy")
     assert unknown.returncode == 2
     assert "no results on 'toy'" in unknown.stderr
+
+
+@pytest.mark.thorough
+def test_representations_of_some_rows_are_not_compared_with_x_on_all(
+    fairbench_here: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The quick budget encodes fewer rows of a large table than the strict audit looks at."""
+    stored(tmp_path / "r")
+    quick = PRESETS[AuditPreset.QUICK]
+    monkeypatch.setitem(PRESETS, AuditPreset.QUICK, replace(quick, rows=50))
+    before = _values(tmp_path / "r")
+    words = ("audit", "--results", "r", "--data-root", str(TOY))
+    done = fairbench_here(*words, "--audit", "strict")
+    assert done.returncode == 1
+    said = " ".join(done.stderr.split())
+    assert "Left out: toy (2 models of budget quick). Only 50 rows of each role were" in said
+    assert "Train them with another budget: fairbench run --budget full" in said
+    assert _values(tmp_path / "r") == before
 
 
 @pytest.mark.slow

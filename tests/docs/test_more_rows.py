@@ -30,7 +30,7 @@ def test_a_large_difference_is_of_nats_and_of_a_share() -> None:
     ]
     text = " ".join(describe_more_rows(points).split())
     assert "is 1 at none of 5 points." in text
-    assert "At 3 of the points the extrapolation is above" in text
+    assert "at 3 of the 5 points the extrapolation is above" in text
     assert ": 2 on `b`, 1 on `a`. The largest difference is of `m` on `b`: .100 is read," in text
 
 
