@@ -19,7 +19,7 @@ from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
 from fairbench.cli.setup import command_line, interrupted, warn_of_metrics
-from fairbench.config import ExecutorConfig, Names, build_config
+from fairbench.config import DatasetNames, ExecutorConfig, build_config
 from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard
@@ -45,7 +45,7 @@ class StoredAudit(ExecutorConfig):
 
     results: Path | None = None
     store: str | None = None
-    datasets: Names = ()
+    datasets: DatasetNames = ()
     audit: AuditPreset | None = None
     again: bool = False
     data_root: Path | None = None

@@ -31,7 +31,9 @@ from fairbench.leaderboard.board_file import SUFFIX, from_bytes, read_board, to_
 from fairbench.leaderboard.boards import PUBLISHED, find_board, installed_board, models_of
 from fairbench.leaderboard.select import read
 from fairbench.metrics.rows import LeaderboardRow
-from fairbench.models.query import ResultsLocation
+from fairbench.models.query import ResultsLocation, dataset_cards
+from fairbench.models.results import StoredResults
+from fairbench.models.stored_data import find_source
 from fairbench.report.format import format_figure
 from fairbench.report.gather import gather_boards
 from fairbench.report.page import page
@@ -162,10 +164,11 @@ def board_export(
     store: StoreUrl = None,
 ) -> None:
     """Write the results on a dataset as a board, which others can rank their methods in."""
-    registry, location = load_plugins(), ResultsLocation(results, store)
+    registry = load_plugins()
+    location = ResultsLocation(results, store, cards=dataset_cards(dataset))
     opened = location.open_store()
     # A table of one's own goes by the name that its results have.
-    stored = {unit.dataset for unit in opened.records(UnitRecord)}
+    stored = {unit.dataset: unit for unit in opened.records(UnitRecord)}
     name = dataset if dataset in stored else registry.dataset(dataset).name
     records = read(opened)
     path = output or Path(f"{name}-{version}{SUFFIX}")
@@ -190,7 +193,8 @@ def board_export(
             "results folder of their own.",
         ) from None
     write_file(path, content)
-    rank_in_it = ["fairbench", "run", "--methods", "METHOD", "--dataset", name]
+    source = find_source(stored[name], StoredResults(location, registry, opened))
+    rank_in_it = ["fairbench", "run", "--methods", "METHOD", *source.options]
     rank_in_it += ["--against", str(path), *location.options]
     out.print(
         f"{path}: {len(board.units)} models, {len(board.points)} points, {len(content):,} bytes. "

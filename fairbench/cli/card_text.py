@@ -113,8 +113,17 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
 def quoted(text: str) -> str:
     """A YAML scalar: plain where that is safe, else in double quotes."""
     plain = re.fullmatch(r"[\w./-]+( [\w./-]+)*", text) and text[0] not in "-./0123456789"
+    if plain:
+        return text
     # Escaped, what YAML does not allow in a file can stand in quotes: controls, marks of order.
-    return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())
+    # Characters one by one: YAML does not read the pairs of surrogates that JSON has for others.
+    shown = json.dumps(text, ensure_ascii=False)
+    return "".join(one if one.isprintable() else _escaped(one) for one in shown)
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\U{number:08x}" if number > 0xFFFF else f"\\u{number:04x}"
 
 
 def _line(indent: str, key: str, value: str, comment: str = "") -> str:

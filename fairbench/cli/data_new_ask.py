@@ -23,7 +23,6 @@ from fairbench.data.column_values import (
     find_notation,
     guess_kind,
     is_number,
-    numbers,
     parse,
     texts,
 )
@@ -82,15 +81,21 @@ def useless(frame: pd.DataFrame, decimal: Decimal, missing: MissingPolicy) -> di
 
 def propose_cuts(column: pd.Series, decimal: Decimal) -> str:
     """Return two cuts that make three groups of about equal size."""
-    held = numbers(column.dropna(), "the table", decimal=decimal)
-    low, high = sorted(held)[len(held) // 3], sorted(held)[2 * len(held) // 3]
+    held = _numbers(column, decimal)
+    low, high = held[len(held) // 3], held[2 * len(held) // 3]
     return f"{low:g},{high:g}" if low < high else f"{high:g}"
 
 
 def propose_limit(column: pd.Series, decimal: Decimal) -> str:
     """Return the middle of a column of numbers."""
-    held = numbers(column.dropna(), "the table", decimal=decimal)
-    return f"{sorted(held)[len(held) // 2]:g}"
+    held = _numbers(column, decimal)
+    return f"{held[len(held) // 2]:g}"
+
+
+def _numbers(column: pd.Series, decimal: Decimal) -> list[float]:
+    """Return the numbers of a column, ascending, without marks of missing ones such as ``?``."""
+    parsed = parse(column.dropna(), decimal)
+    return sorted(parsed[np.isfinite(parsed)].tolist())
 
 
 def ask_missing(frame: pd.DataFrame, options: CardOptions, table: Path) -> CardOptions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from fairbench.cli.progress import TrialDisplay, spell_value
 from fairbench.config import Rerun, RunConfig, build_config, split_names
 from fairbench.errors import ConfigError
 from fairbench.files import is_writable
+from fairbench.files.paths import split_paths
 from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_seconds
 from fairbench.runs.hyperparameters import params_by_method, params_on
@@ -123,7 +125,7 @@ def search_command(
     registry = load_plugins()
     given = fields_of(RunConfig, ctx) | {
         "methods": _one_name("--method", method, "methods"),
-        "datasets": _one_name("--dataset", dataset, "datasets"),
+        "datasets": _one_name("--dataset", dataset, "datasets", split_paths),
         "seeds": chosen_seeds(seeds, seed_list, first=FIRST_SEED) or (FIRST_SEED,),
     }
     run = build_config(RunConfig, **given)
@@ -133,9 +135,11 @@ def search_command(
     raise typer.Exit(_run(config, registry, output, dry_run=dry_run))
 
 
-def _one_name(option: str, text: str | None, kind: str) -> tuple[str, ...]:
+def _one_name(
+    option: str, text: str | None, kind: str, split: Callable[[str], tuple[str, ...]] = split_names
+) -> tuple[str, ...]:
     """Return the only name of an option; ConfigError if there is none, or more than one."""
-    names = split_names(text or "")
+    names = split(text or "")
     if len(names) != 1 or names == ("all",):
         problem = f"{','.join(names)} is more than one" if names else "is missing"
         raise ConfigError(

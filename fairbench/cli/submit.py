@@ -95,7 +95,7 @@ def submit_command(
     out.print(f"{path}: {points}, {size:,} bytes. Anyone can check it:", markup=False)
     words = ["fairbench", "verify", str(path), "--against", against]
     if row.dataset not in registry.datasets:
-        words += ["--dataset", f"{row.dataset}.yaml"]  # its card
+        words += ["--dataset", _named(row, registry)]
     out.print(shlex.join(words), markup=False)
 
 
@@ -124,10 +124,15 @@ def _row(
         raise ConfigError(
             f"The row of {method} is of: {row.splits}; the board ranks over {board.info.folds} "
             "folds.",
-            f"Run it on all: fairbench run --methods {method} --dataset {row.dataset} --against "
-            f"{board.info.name}",
+            f"Run it on all: fairbench run --methods {method} --dataset {_named(row, registry)} "
+            f"--against {board.info.name}",
         )
     return row
+
+
+def _named(row: LeaderboardRow, registry: Registry) -> str:
+    """Return a row's dataset as commands take it: a table of one's own by its card."""
+    return row.dataset if row.dataset in registry.datasets else f"{row.dataset}.yaml"
 
 
 def _records(records: SelectedRecords, board: Board, row: LeaderboardRow) -> list[Record]:

@@ -21,7 +21,14 @@ from fairbench.data.checks import (
     notes_on,
     notes_on_points,
 )
-from fairbench.data.column_values import ColumnKind, Decimal, guess_kind, numbers, texts
+from fairbench.data.column_values import (
+    ColumnKind,
+    Decimal,
+    guess_kind,
+    hint_missing,
+    numbers,
+    texts,
+)
 from fairbench.data.missing import fill, note_changed_shares, note_dropped, without_gaps
 from fairbench.data.missing_marks import without_marks
 from fairbench.errors import DataError, nearest
@@ -77,7 +84,9 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
         for labels in (card.labels, card.unseen)
     )
     domains = {
-        part.column: np.array(_group_names(part, frame[part.column], where, card.decimal))
+        part.column: np.array(
+            _group_names(part, frame[part.column], where, card.decimal, key="domains")
+        )
         for part in card.domains
     }
     is_test = None
@@ -190,9 +199,15 @@ def _notes_on_dropped(
 
 
 def _group_names(
-    part: SensitiveColumn, column: pd.Series, where: str, decimal: Decimal
+    part: SensitiveColumn,
+    column: pd.Series,
+    where: str,
+    decimal: Decimal,
+    *,
+    key: str = "sensitive",
 ) -> list[str]:
-    name = part.column
+    """Return the group of each row; ``key`` is that of the card which names the column."""
+    name, what = part.column, "sensitive" if key == "sensitive" else "domain"
     if part.bins:
         cuts = [np.format_float_positional(cut, trim="-") for cut in part.bins]
         labels = [
@@ -201,21 +216,21 @@ def _group_names(
             f"{name}>={cuts[-1]}",
         ]
         hint = "Correct the table, or take `bins` out of the card and name groups instead."
-        held = numbers(column, where, hint=hint, decimal=decimal)
+        held = numbers(column, where, hint=lambda v: hint_missing(v) or hint, decimal=decimal)
         return [labels[i] for i in np.digitize(held, part.bins)]
     values = texts(column)
     if not part.groups and many_numbers(column, decimal):
         raise DataError(
-            f"{where}: the sensitive column {name!r} holds {column.nunique():,} distinct numbers.",
-            "Cut it into groups, in the card: sensitive: {column: " + name + ", bins: [25, 45]}",
+            f"{where}: the {what} column {name!r} holds {column.nunique():,} distinct numbers.",
+            f"Cut it into groups, in the card: {key}: {{column: {name}, bins: [25, 45]}}",
         )
     if not part.groups:
-        check_groups(column, where)
+        check_groups(column, where, what)
     known = set(values)
     for value in part.groups:
         if value not in known:
             raise DataError(
-                f"{where}: no row of the sensitive column {name!r} is {value!r}, which the card "
+                f"{where}: no row of the {what} column {name!r} is {value!r}, which the card "
                 "names under `groups`.",
                 nearest(value, known),
             )
@@ -233,7 +248,7 @@ def _classes(
         hint = (
             f"Correct the table, or name values: positive: [...] in place of above: {label.above:g}"
         )
-        held = numbers(column, where, hint=hint, decimal=decimal)
+        held = numbers(column, where, hint=lambda v: hint_missing(v) or hint, decimal=decimal)
         y = (held > label.above).astype(np.int64)
         if len(np.unique(y)) < 2:
             raise DataError(

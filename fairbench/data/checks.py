@@ -86,12 +86,12 @@ def _say_notation(column: pd.Series, notation: Notation, example: str) -> str:
     )
 
 
-def check_groups(column: pd.Series, where: str) -> None:
-    """Raise DataError for a column of s whose values are those of rows and not of groups."""
+def check_groups(column: pd.Series, where: str, what: str = "sensitive") -> None:
+    """Raise DataError for a column of s (or ``what``) whose values are of rows, not of groups."""
     values = column.nunique()
     if values > ID_LIKE * len(column):
         raise DataError(
-            f"{where}: the sensitive column {str(column.name)!r} has {values:,} values in "
+            f"{where}: the {what} column {str(column.name)!r} has {values:,} values in "
             f"{len(column):,} rows: it looks like a name or an id, and makes no groups.",
             "Name a column whose values many rows share.",
         )

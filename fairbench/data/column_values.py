@@ -220,6 +220,16 @@ def hint_in_new_rows(value: str, decimal: Decimal) -> str:
     return "Correct it, or leave the row out: the encoder takes a number here."
 
 
+def hint_missing(value: str) -> str:
+    """Return how a card says that a value stands for a missing number; empty if it has digits."""
+    if any(map(str.isdigit, value)):
+        return ""
+    return (
+        "If that means that the number is missing, write in the card: missing_values: "
+        f"[{json.dumps(value, ensure_ascii=False)}]"
+    )
+
+
 def _hint(name: str, value: str, decimal: Decimal) -> str:
     if re.fullmatch(_GROUPED, value):
         return (
@@ -232,12 +242,8 @@ def _hint(name: str, value: str, decimal: Decimal) -> str:
         return 'If numbers have a decimal comma here, write in the card: decimal: ","'
     if value.lower() in ("true", "false"):
         return f"Declare the column a category under `features` of the card: {name}: category"
-    if not any(map(str.isdigit, value)):
-        return (
-            "If that means that the number is missing, write in the card: missing_values: "
-            f"[{json.dumps(value, ensure_ascii=False)}]; or declare the column a category under "
-            f"`features`: {name}: category"
-        )
+    if mark := hint_missing(value):
+        return f"{mark}; or declare the column a category under `features`: {name}: category"
     return (
         "Correct the table; or declare the column a category under `features` of the card: "
         f"{name}: category"

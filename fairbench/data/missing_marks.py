@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -47,13 +48,15 @@ def unmarked(column: pd.Series, marks: Collection[str]) -> pd.Series:
 def _cells_with(column: pd.Series, marks: Collection[str]) -> dict[str, npt.NDArray[np.bool_]]:
     """Return by mark which cells hold it ``(n,)``, of the marks that some cell holds.
 
-    Text is compared as it is written, columns of numbers (of Parquet) by value: ``-999`` also marks
-    -999.0.
+    Columns of numbers (of Parquet) are compared by value, text as it is written; but ``-999`` also
+    marks ``-999.0``, as pandas writes it beside missing values.
     """
     as_text = texts(column) if marks and column.dtype.kind in "biuf" else column
     by_mark = {}
     for mark in marks:
         here = (as_text == mark).to_numpy(bool)
+        if re.fullmatch(r"-?\d+", mark):
+            here = here | (as_text == f"{mark}.0").to_numpy(bool)
         if column.dtype.kind in "iuf":
             here = here | (column == _value(mark)).to_numpy(bool)
         if here.any():

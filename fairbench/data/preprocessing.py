@@ -168,12 +168,13 @@ class Preprocessing:
         rows: int,
     ) -> UnknownValueError:
         """Return the error of unknown values of a column that has so many rows in all."""
-        import pandas as pd
-
-        value, count = unseen.iloc[0], len(unseen)
-        absent = pd.isna(value)
-        what = "has no value" if absent else f"is {str(value)!r}"
-        several = "row" if count == 1 else "rows"
+        without = unseen.isna()
+        absent, count = bool(without.all()), len(unseen)
+        held = unseen[~without]
+        first = unseen if absent else held  # a value says more of what is wrong
+        what = "has no value" if absent else f"is {str(held.iloc[0])!r}"
+        several = "row" if len(first) == 1 else "rows"
+        besides = f", and {without.sum():,} without a value" if not absent and without.any() else ""
         substitute = self.substitute(feature.source)
         correction = ""
         hint = f"Correct it, or replace such values by {substitute}, with --unknown common."
@@ -188,8 +189,8 @@ class Preprocessing:
             )
             hint = f"{correction} With --unknown common all these rows become {substitute}."
         return UnknownValueError(
-            f"{where}, row {unseen.index[0] + 1}: {feature.source} {what} ({count:,} such "
-            f"{several} here); the encoder knows {say_few(feature.categories)}.",
+            f"{where}, row {first.index[0] + 1}: {feature.source} {what} ({len(first):,} such "
+            f"{several} here{besides}); the encoder knows {say_few(feature.categories)}.",
             hint,
             correction=correction,
         )
@@ -206,7 +207,12 @@ class Preprocessing:
             codes: npt.NDArray[np.int64] = np.append(places, -1)[column.cat.codes.to_numpy()]
             return codes
         known = pd.Index(categories)
-        places = known.get_indexer(pd.Index(texts(column))).astype(np.int64)
+        as_text = texts(column)
+        places = known.get_indexer(pd.Index(as_text)).astype(np.int64)
+        if column.dtype.kind not in "biufM" and (places < 0).any():
+            # Integers, in a file that pandas wrote with missing values beside them.
+            integers = as_text.astype(str).str.extract(r"^(-?\d+)\.0$", expand=False)
+            places = np.where(places < 0, known.get_indexer(pd.Index(integers)), places)
         if column.dtype.kind in "iu" and (places < 0).any():
             # A categorical column of 1.0, as pandas has it beside missing values, has that text.
             decimals = known.get_indexer(pd.Index(column.astype("float64").astype(str)))

@@ -246,7 +246,12 @@ def _replicates(
             columns: dict[str, Array] = {}
             for metric in metrics:
                 columns |= resample(metric, one, MetricProblems())
-            known = {name: values for name, values in columns.items() if np.size(values)}
+            # Where a resample has no figure, as no I(X;S), the row has no interval.
+            known = {
+                name: values
+                for name, values in columns.items()
+                if np.size(values) and np.isfinite(values).all()
+            }
             if known:
                 found[curve.key] = known
     return found

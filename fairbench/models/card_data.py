@@ -19,10 +19,13 @@ class CardData:
     ----------
     datasets : mapping of str to Dataset
         By the path of the card.
+    options : sequence of str
+        Options of a command that is to write to the same results.
     """
 
-    def __init__(self, datasets: Mapping[str, type[Dataset]]) -> None:
+    def __init__(self, datasets: Mapping[str, type[Dataset]], options: Sequence[str] = ()) -> None:
         self._datasets = datasets
+        self._options = options
         self._fingerprints: dict[tuple[str, str], str] = {}
         self.notes: list[str] = []
         """Cards whose data cannot be loaded, a sentence each."""
@@ -47,7 +50,7 @@ class CardData:
                 continue
             other = {unit.key for unit in own if unit.fingerprint != prints[unit.split]}
             if own and len(other) == len(own):
-                raise _other_data(card, own, prints)
+                raise _other_data(card, own, prints, self._options)
             selected = [unit for unit in selected if unit.key not in other]
         return selected
 
@@ -59,13 +62,21 @@ class CardData:
 
 
 def _other_data(
-    card: str, units: Sequence[UnitRecord], fingerprints: Mapping[str, str]
+    card: str,
+    units: Sequence[UnitRecord],
+    fingerprints: Mapping[str, str],
+    options: Sequence[str],
 ) -> StoreError:
     unit = units[0]
-    methods = ",".join(dict.fromkeys(each.method for each in units))
+    # A run trains the baselines of its own accord.
+    chosen = [each for each in units if "baseline" not in each.tags] or units
+    methods = ",".join(dict.fromkeys(each.method for each in chosen))
     command = ["fairbench", "run", "--methods", methods, "--dataset", card]
     if len(budgets := {each.budget for each in units}) == 1:
         command += ["--budget", *budgets]
+    if folds := max(Split.parse(each.split).folds or 0 for each in units):
+        command += ["--splits", str(folds)]
+    command += options
     return StoreError(
         f"The models of {unit.dataset} here were trained on other data than {card} describes "
         f"now (fingerprint {unit.fingerprint[:12]}, now {fingerprints[unit.split][:12]}).",

@@ -43,7 +43,8 @@ class StoredResults:
     @cached_property
     def card_data(self) -> CardData:
         """The data of the dataset cards of the location."""
-        return CardData({card: self.registry.dataset(card) for card in self.location.cards})
+        datasets = {card: self.registry.dataset(card) for card in self.location.cards}
+        return CardData(datasets, self.location.options)
 
     @cached_property
     def _configurations(self) -> Mapping[str, Mapping[str, Any]]:

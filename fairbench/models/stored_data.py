@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,6 +53,8 @@ def load_as_trained(dataset: type[Dataset], unit: UnitRecord, root: Path | None)
         hint = "Give the old files with --data-root DIR, or train again with fairbench run."
         if unit.data_source == "simulated":
             hint = "Train again with fairbench run."
+        elif dataset.home is not None:  # beside its card: no other folder is looked at
+            hint = "Undo what changed in the table or its card, or train again with fairbench run."
         raise DataError(
             f"The data of {unit.dataset} are not those that its models were trained on "
             f"(fingerprint {unit.fingerprint[:12]}, now {data.fingerprint[:12]}).",
@@ -153,10 +156,17 @@ class Cards:
             return found
         if name in self.registry.datasets:
             return self.registry.datasets[name]
+        faults: list[FairbenchError] = []
         for path in self._run_cards(config):
-            dataset = self.registry.dataset(path)
+            try:
+                dataset = self.registry.dataset(path)
+            except FairbenchError as error:  # perhaps the card of another dataset of the run
+                faults.append(error)
+                continue
             if dataset.name == name:
                 return dataset
+        if faults:
+            raise faults[0]
         raise ConfigError(
             f"No dataset is named {name!r}, and no dataset card was found for it.",
             "Name the card: --dataset CARD.yaml",
@@ -167,9 +177,10 @@ class Cards:
         for text in config.get("datasets") or ():
             if is_card(text) and not Path(text).is_file():
                 continue
-            dataset = shifted(self.registry.dataset(text), str(config.get("shift") or ""))
-            if dataset.name == name:
-                return dataset
+            with suppress(FairbenchError):  # of another dataset of the run
+                dataset = shifted(self.registry.dataset(text), str(config.get("shift") or ""))
+                if dataset.name == name:
+                    return dataset
         return None
 
     def _run_cards(self, config: Mapping[str, Any]) -> Iterator[str]:

@@ -378,6 +378,20 @@ def test_the_command_that_ranks_in_an_exported_board_names_the_results_folder(
     assert "--against 'my own.board' --results store" in told
 
 
+def test_the_command_that_ranks_in_a_board_of_an_own_table_names_its_card(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    def own(records: list[Record]) -> list[Record]:
+        rename = {"dataset": "people", "data_source": "real"}
+        return change_units(records, lambda unit: unit.replace(**rename))
+
+    stored(tmp_path / "store", own)
+    words = ("board", "export", "people", "--version", "1", "--budget", "quick")
+    made = fairbench_here(*words, "--results", "store")
+    assert made.returncode == 0, made.stderr
+    assert "--dataset CARD.yaml --against people-1.board" in " ".join(made.stdout.split())
+
+
 def test_without_own_results_a_board_is_drawn_and_other_commands_say_how_to_read_it(
     fairbench_here: Call, tmp_path: Path
 ) -> None:

@@ -60,5 +60,9 @@ def test_results_follow_the_card(fairbench_here: Call, tmp_path: Path) -> None:
         assert "trained on other data than people.yaml describes now" in said
         command = "fairbench run --methods k-means --dataset people.yaml --budget quick"
         assert command in said
+    elsewhere = call("recommend --max-leakage 9 --dataset people.yaml --results fairbench-results")
+    assert f"{command} --results fairbench-results" in " ".join(elsewhere.split())
+    said = " ".join(call("recommend --max-leakage 9 --certified --dataset people").split())
+    assert "Undo what changed in the table or its card, or train again" in said
     (tmp_path / "people.csv").unlink()
     assert "people.yaml: its data cannot be loaded" in call(f"{MODEL} people.yaml")

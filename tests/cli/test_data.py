@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import sys
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 
 from fairbench.cli import app as cli
 from tests.conftest import TOY, Call
@@ -436,3 +438,29 @@ def test_a_column_that_is_dropped_may_hold_anything(fairbench_here: Call, tmp_pa
     made = fairbench_here(*words, "--drop", "tags,stay")
     assert made.returncode == 0, made.stderr
     assert "Left out of X: tags" not in made.stdout
+
+
+def test_cuts_are_proposed_for_a_column_with_marks_of_missing_numbers(
+    fairbench_here: Call, tmp_path: Path
+) -> None:
+    ages = [str(20 + i % 50) if i % 10 else "?" for i in range(300)]
+    people = pd.DataFrame({"age": ages, "job": ["a", "b", "c"] * 100, "hired": ["yes", "no"] * 150})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    told = fairbench_here("data", "new", "people.csv", "--sensitive", "age", "--label", "hired:yes")
+    assert told.returncode == 2
+    assert re.search(r"Name its cuts: --bins age:\d+,\d+", told.stderr)
+
+
+def test_a_card_holds_any_character_of_a_column_name(fairbench_here: Call, tmp_path: Path) -> None:
+    """JSON escapes some as pairs, which YAML does not read."""
+    name = "job \N{WOMAN}\u200d\N{STAFF OF AESCULAPIUS}\ufe0f\x7f"
+    people = pd.DataFrame({name: ["a", "b", "c"] * 100, "sex": ["f", "m"] * 150})
+    people["hired"] = ["yes", "no", "no"] * 100
+    people["age"] = range(300)
+    people.to_csv(tmp_path / "people.csv", index=False)
+    words = ("--sensitive", "sex", "--label", "hired:yes", "--drop", "age")
+    made = fairbench_here("data", "new", "people.csv", *words)
+    assert made.returncode == 0, made.stderr
+    assert fairbench_here("data", "check", "people.yaml").returncode in (0, 1)
+    card = yaml.safe_load((tmp_path / "people.yaml").read_text(encoding="utf-8"))
+    assert name in card["features"]

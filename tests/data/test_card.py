@@ -306,6 +306,16 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame | str | bytes, str, str]] = {
         "no row of the label 'income' is 'hihg'",
     ),
     "numbers in s": (people(), CARD.replace("sex", "age"), "bins: [25, 45]"),
+    "marks in bins": (
+        people().assign(age=lambda t: t["age"].astype(str).where(t.index > 3, "?")),
+        CARD.replace("sensitive: sex", "sensitive: {column: age, bins: [40]}"),
+        'missing_values: ["?"]',
+    ),
+    "numbers in domains": (
+        people(),
+        CARD + "domains: {column: age}",
+        "in the card: domains: {column: age, bins: [25, 45]}",
+    ),
     "numbers in y": (
         people(),
         "file: people.csv\nsensitive: sex\nlabels: score\n",

@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ import pytest
 import fairbench
 from fairbench.api import BoardFile, DataFile
 from fairbench.errors import ConfigError, FairbenchError, StoreError, UnknownNameError
+from fairbench.leaderboard import board as board_module
 from fairbench.leaderboard.against import compare_with
 from fairbench.leaderboard.board import Board, make_board
 from fairbench.leaderboard.board_changes import compare_boards
@@ -80,6 +82,26 @@ def test_a_board_gives_the_table_that_it_was_made_of(tmp_path: Path, change: Cha
     before, after = cells(selected(tmp_path / "b", change)), cells(again.records())
     assert set(after.pop("origin")) == {"adults-gender-5"}
     pd.testing.assert_frame_equal(after, before.drop(columns="origin"), rtol=1e-5, atol=1e-6)
+
+
+def test_a_row_without_an_interval_is_on_the_board_without_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a small table x may tell nothing of s on some resamples: they have no area."""
+    whole = board_module.resample
+
+    def with_gaps(*given: Any) -> dict[str, Any]:
+        columns = whole(*given)
+        for name in columns.keys() & {"aufdc"}:
+            columns[name] = np.where(np.arange(len(columns[name])) < 2, np.nan, columns[name])
+        return columns
+
+    monkeypatch.setattr(board_module, "resample", with_gaps)
+    board = board_of(tmp_path)
+    columns = {name for of_curve in board.curve_replicates.values() for name in of_curve}
+    assert columns
+    assert "aufdc" not in columns
+    assert cells(board.records())["aufdc_low"].isna().all()
 
 
 def test_a_board_rounds_what_tables_show_and_nothing_that_areas_or_ranks_are_made_of(

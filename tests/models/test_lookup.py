@@ -18,7 +18,7 @@ from fairbench.models.points import find_neighbours, parse_point, resolve_point
 from fairbench.models.query import ModelQuery, ResultsLocation, dataset_cards
 from fairbench.models.results import StoredResults
 from fairbench.models.select import KEY_DIGITS
-from fairbench.models.stored_data import Source, find_source
+from fairbench.models.stored_data import Cards, Source, find_source
 from fairbench.store.encoders import path_of
 from fairbench.store.records import RunRecord
 from tests.support.stored_models import REGISTRY, store_model
@@ -256,6 +256,17 @@ def test_the_card_of_a_model_is_the_one_with_its_datasets_name(folder: Path) -> 
     assert find_source(unit.replace(dataset="my-adults"), results) == Source(cards[1])
     assert find_source(unit.replace(dataset="hiring"), results) == Source(cards[0])
     assert find_source(unit.replace(dataset="lending"), results) == Source("lending", known=False)
+
+
+def test_a_card_that_cannot_be_read_hides_no_other_of_its_run(tmp_path: Path) -> None:
+    table = "file: people.csv\nsensitive: sex\nlabels: {column: y, positive: 1}\n"
+    (tmp_path / "good.yaml").write_text(f"name: good\n{table}")
+    (tmp_path / "bad.yaml").write_text(f"name: bad\nsensitve: sex\n{table}")
+    config = {"datasets": [str(tmp_path / "bad.yaml"), str(tmp_path / "good.yaml")]}
+    cards = Cards(REGISTRY, ())
+    assert cards.find("good", config).name == "good"
+    with pytest.raises(FairbenchError, match="sensitve"):
+        cards.find("bad", config)
 
 
 def test_only_a_dataset_card_is_taken_for_one() -> None:

@@ -185,6 +185,38 @@ def test_raw_rows_become_the_x_they_were(onehot: bool) -> None:
     np.testing.assert_array_equal(x[order[0]], every[order[1]])
 
 
+@pytest.mark.parametrize("codes", [["1", "2", "1"], ["1.0", "2.0", "1.0"], [1.0, 2.0, 1.0]])
+def test_whole_numbers_are_known_however_a_file_writes_them(codes: list[object]) -> None:
+    """pandas writes integers as 1.0 where a value of their column is missing."""
+    kept = Preprocessing.from_json(
+        {
+            "features": [{"name": "zip", "source": "zip", "categories": ["1", "2"]}],
+            "mean": [0.0],
+            "scale": [1.0],
+            "common": {"zip": "1"},
+        }
+    )
+    x, replaced = kept.apply(pd.DataFrame({"zip": codes}), where="new.csv")
+    assert x[:, 0].tolist() == [0.0, 1.0, 0.0]
+    assert not replaced
+
+
+def test_marks_of_missing_numbers_are_known_however_a_file_writes_them() -> None:
+    kept = Preprocessing.from_json(
+        {
+            "features": [{"name": "pay", "source": "pay", "categories": []}],
+            "mean": [5.0],
+            "scale": [1.0],
+            "common": {},
+            "marks": ["-999"],
+        }
+    )
+    rows = pd.DataFrame({"pay": ["-999.0", "-999", "7"]})
+    x, replaced = kept.apply(rows, where="new.csv", unknown=Unknown.COMMON)
+    assert x[:, 0].tolist() == [0.0, 0.0, 2.0]
+    assert replaced["pay"].missing == 2
+
+
 def test_values_that_were_not_there_are_named_or_replaced(prepared: Prepared) -> None:
     kept = prepared.preprocessing
     assert kept is not None
@@ -200,6 +232,10 @@ def test_values_that_were_not_there_are_named_or_replaced(prepared: Prepared) ->
         kept.apply(frame, where="new.csv")
     with pytest.raises(DataError, match=r"row 3: colour is 'violet' \(1 such row here\); .*blue"):
         kept.apply(frame.fillna("0"), where="new.csv")
+    both = frame.fillna("0").assign(colour=[None, "violet", "violet"])
+    told = r"row 2: colour is 'violet' \(2 such rows here, and 1 without a value\)"
+    with pytest.raises(DataError, match=told):
+        kept.apply(both, where="new.csv")
     with pytest.raises(DataError, match="no column 'noise'"):
         kept.apply(frame.drop(columns="noise"), where="new.csv")
     x, replaced = kept.apply(frame, where="new.csv", unknown=Unknown.COMMON)
