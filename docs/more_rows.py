@@ -49,9 +49,9 @@ def describe_more_rows(points: Iterable[PointRow]) -> str:
 
 def _count_flags(flagged: int, points: int) -> str:
     return (
-        f"On the published boards `needs_more_rows` is 1 at {flagged or MISSING} of "
-        f"{format_count(points, 'point')}. At most points of the boards an earlier, less exact "
-        "rule set it."
+        f"On the published boards `needs_more_rows` is 1 at {flagged or MISSING} of the "
+        f"{format_count(points, 'point')} that have it, at most three of a curve. At most of these "
+        "an earlier, less exact rule set it."
     )
 
 

@@ -72,8 +72,7 @@ class Aufdc(Metric):
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
         "aufdc": (
-            "strict AUFDC: hull of the validation set, area on the test set, as a share of D_max "
-            "I_max"
+            "AUFDC: hull of the validation set, area on the test set, as a share of D_max I_max"
         ),
         "aufdc_low": "lower end of its 95% confidence interval; see interval_over",
         "aufdc_high": "upper end of the same interval",

@@ -31,7 +31,10 @@ class CertificateBounds(Metric):
             "95% upper bound on I(Z;S), nats; the word vacuous where z takes too many values"
         ),
         "certified_codes": "distinct codes of the auditor training set, the certificate's cells",
-        "certified_overflow": "share of test rows with any other code; they count as unfair",
+        "certified_overflow": (
+            "share of test rows whose code is not in the auditor training set; they count as if it "
+            "told s"
+        ),
         "certified_plug_in_information": (
             "plug-in estimate of I(Z;S) on the test set, nats; any other code counts as if it "
             "determined s. With the next three it gives the bound of I(Z;S) at any level"

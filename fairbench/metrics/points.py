@@ -54,7 +54,7 @@ class Information(Metric):
     unit = "nats"
     columns: ClassVar[Mapping[str, str]] = {
         "mutual_information": (
-            "I(Z;S) on the test set by the strict auditor chosen on the validation set, nats; a "
+            "I(Z;S) on the test set by the auditor chosen on the validation set, nats; a "
             "lower bound, may be below 0. Access: `decoder`"
         ),
         "mutual_information_low": (
@@ -98,7 +98,7 @@ class AuditorAccuracy(Metric):
     level = "point"
     direction = "lower"
     columns: ClassVar[Mapping[str, str]] = {
-        "accuracy_s": "accuracy of the strict auditor on the test set",
+        "accuracy_s": "accuracy of the chosen auditor on the test set",
         "accuracy_s_validation": "its accuracy on the validation set",
         "balanced_accuracy_s": "its balanced accuracy: mean of the groups' recalls",
         "auc_s": "its AUC; the mean of one-versus-rest beyond two groups",

@@ -164,7 +164,7 @@ class LeaderboardRow(TableRow):
     ] = None
     mutual_information_max: Annotated[
         float | None,
-        "I(X;S) of raw x by the strict auditors on the test set, nats; mean over splits and seeds",
+        "I(X;S) of raw x by the auditors on the test set, nats; mean over splits and seeds",
     ]
     distortion_max: DistortionMax
     device: Annotated[
@@ -255,7 +255,7 @@ class PointRow(VariantRow):
     point: Annotated[str | None, "setting of the knobs"] = None
     status: Annotated[str, "DONE, or the reason why there are no figures"]
     auditor: Annotated[
-        str | None, "strict auditor chosen on the validation set, and the view it is trained on"
+        str | None, "auditor chosen on the validation set, and the view it is trained on"
     ] = None
     on_front: Annotated[
         bool | None,
@@ -266,7 +266,7 @@ class PointRow(VariantRow):
     figures: Mapping[str, Any]
     mutual_information_max: Annotated[
         float | None,
-        "I(X;S) of raw x by the strict auditors on the test set, nats, for the row's seed",
+        "I(X;S) of raw x by the auditors on the test set, nats, for the row's seed",
     ]
     distortion_max: DistortionMax
     mutual_information_max_validation: Annotated[

@@ -9,14 +9,13 @@ __fairbench_same_results__ = {
     "efacd3995e91bf71": "39a9b96f7448d551",  # cells
     "89893d38b164097e": "1f3ca12063df8e02",  # erasure
     "dd96d598b199a8fa": "d017402fa4049e5d",  # fare_tree
-    "1b086fd67f3e6d05": "2d9553672cbb05fa",  # fnf
     "e2bd6e35c768b1c9": "93737ded97b3ecbb",  # leace
     "815b74d885c3476f": "03fa602eace3dc06",  # lfr
     "095065e7bca60095": "75f1c5730513d0ad",  # lmifr
     "16cdeecf670f354e": "3f45b4923fe17cc0",  # merged_cells
     "19c5e47eaf701ea9": "9b4e7b3cbd9c5e5a",  # noise
     "66bc6b1fcff0092c": "7d29fc18958b8e00",  # obliviator
-    "26b3baba5c2aa27a": "1ed98b44d6d7a13b",  # penalties
+    "39cd4fdc8db29021": "1ed98b44d6d7a13b",  # penalties
     "3169cc85f2389b11": "03619929c8d19a17",  # sofair
     "b4a2446ef8df3557": "8a11eac711cb59c1",  # variational
 }

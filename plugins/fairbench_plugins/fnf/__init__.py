@@ -16,6 +16,7 @@ from pydantic import Field, PositiveInt
 
 from fairbench.api import (
     Architecture,
+    Coding,
     DatasetInfo,
     FitContext,
     Fitted,
@@ -40,6 +41,9 @@ GAMMAS = (0.0, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 0.95, 0.99, 1.0)
 _MAX_FEATURES = 128
 _MAX_GROUPS = 16
 """Every row goes through the flows of all groups."""
+
+_MOST_VALUES = 256
+"""Values of a column that decoded rows are rounded to; columns with more are not rounded."""
 
 _NARROWEST = 0.1
 """Least width of the noise, standard deviations: columns with a spike on fine steps have a density
@@ -69,6 +73,7 @@ class FNF(NeuralMethod):
     summary = "a normalising flow per group: rows move little, encoded densities meet"
     reference = "Balunovic, Ruoss and Vechev 2022, arXiv:2106.05937; unsupervised: x for y"
     track = Track.AWARE
+    coding = Coding.STOCHASTIC
     knobs = (
         Knob(
             "gamma",
@@ -80,6 +85,7 @@ class FNF(NeuralMethod):
     )
     Params: ClassVar[type[Params]] = FNFParams
     _widths: Floats | None = None
+    _values: Floats | None = None
 
     def points(self) -> tuple[Point, ...]:
         """Twelve."""
@@ -113,9 +119,9 @@ class FNF(NeuralMethod):
     def fit(
         self, train: TrainingRows, units: Sequence[Unit], context: FitContext
     ) -> Sequence[Fitted]:
-        with_widths = copy(self)  # what is learned of these rows belongs to this fit
-        with_widths._widths = noise_widths(train.x)
-        return super(FNF, with_widths).fit(train, units, context)
+        of_rows = copy(self)  # what is learned of these rows belongs to this fit
+        of_rows._widths, of_rows._values = noise_widths(train.x), column_values(train.x)
+        return super(FNF, of_rows).fit(train, units, context)
 
     def build(
         self, units: Sequence[Unit], info: DatasetInfo, networks: Networks, streams: Streams
@@ -123,10 +129,11 @@ class FNF(NeuralMethod):
         from fairbench_plugins.fnf.model import FlowModel
 
         gammas = [unit.point["gamma"] for unit in units if unit.point is not None]
-        widths = self._widths
-        if widths is None:  # a stored model brings its own
+        widths, values = self._widths, self._values
+        if widths is None or values is None:  # a stored model brings its own
             widths = np.zeros(len(info.features), np.float32)
-        return FlowModel(self.params, widths, len(info.groups), gammas, streams)
+            values = np.zeros((len(widths), _MOST_VALUES), np.float32)
+        return FlowModel(self.params, widths, values, len(info.groups), gammas, streams)
 
 
 def noise_widths(x: Floats) -> Floats:
@@ -134,6 +141,19 @@ def noise_widths(x: Floats) -> Floats:
     steps = [np.diff(np.unique(column)) for column in x.T]
     smallest = [step.min() if len(step) else 0.0 for step in steps]
     return np.maximum(np.array(smallest, np.float32), np.float32(_NARROWEST))
+
+
+def column_values(x: Floats) -> Floats:
+    """Values of each column, ascending, ``(columns, 256)``; infinite where there are no more.
+
+    A column with more than 256 has none here.
+    """
+    values = np.full((x.shape[1], _MOST_VALUES), np.inf, np.float32)
+    for row, column in zip(values, x.T, strict=True):
+        held = np.unique(column)
+        if len(held) <= _MOST_VALUES:
+            row[: len(held)] = held
+    return values
 
 
 @hookimpl

@@ -27,7 +27,9 @@ Departures:
 * Categories are columns of integer codes like others. The paper treats tables of categories by a
   matching of rows without flows; this is its method for numbers.
 * Uniform noise as wide as the smallest step of a column, but at least .1 standard deviations, is
-  added in training (dequantisation), and left out when rows are encoded.
+  added in training and whenever rows are encoded (dequantisation), as in the authors' code. Without
+  it the groups' codes of columns of few values are different numbers, and tell s exactly. The
+  decoder returns the nearest value that the training set has, where a column has at most 256.
 """
 
 from __future__ import annotations
@@ -55,6 +57,9 @@ class FlowModel(StackedModel):
     params : FNFParams
     widths : ndarray, shape (columns,)
         Width of the noise in each column.
+    values : ndarray, shape (columns, k)
+        The values that each column may have, ascending, infinite from there on; of columns that
+        may have any value all are.
     groups : int
         Number of values of s.
     gammas : sequence of float
@@ -66,6 +71,7 @@ class FlowModel(StackedModel):
     recordable = True
     gamma: Tensor
     widths: Tensor
+    values: Tensor
     seen: Tensor
     """Rows of each group seen so far, ``(models, groups)``."""
 
@@ -73,6 +79,7 @@ class FlowModel(StackedModel):
         self,
         params: FNFParams,
         widths: Floats,
+        values: Floats,
         groups: int,
         gammas: Sequence[float],
         streams: Streams,
@@ -80,6 +87,7 @@ class FlowModel(StackedModel):
         super().__init__()
         self.groups, self.warmup = groups, params.warmup
         columns, models = len(widths), len(gammas)
+        self.noise_dimensions = columns
         make = streams.generators("weights")
         self.flow = Flow(make, groups, columns, params.couplings, params.coupling_hidden)
         self.density = Density(
@@ -88,6 +96,7 @@ class FlowModel(StackedModel):
         self.players: Mapping[str, float] = {"density": 1.0}
         self.register_buffer("gamma", torch.tensor(gammas, dtype=torch.float32))
         self.register_buffer("widths", torch.tensor(widths).repeat(models, 1))
+        self.register_buffer("values", torch.tensor(values).repeat(models, 1, 1))
         self.register_buffer("seen", torch.ones(models, groups))
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
@@ -152,11 +161,22 @@ class FlowModel(StackedModel):
     def encode_aware(
         self, x: Tensor, s_onehot: Tensor, knob: Tensor | None, noise: Tensor | None
     ) -> Tensor:
+        if noise is not None:
+            x = x + (torch.special.ndtr(noise) - 0.5) * self.widths.unsqueeze(1)
         return self.move(x, s_onehot.argmax(-1))
 
     def decode(self, z: Tensor, s_onehot: Tensor, knob: Tensor | None) -> Tensor:
         x, _ = self.flow.inverse(self._for_all(z))
-        return _of_group(x, s_onehot.argmax(-1))
+        return self._nearest_values(_of_group(x, s_onehot.argmax(-1)))
+
+    def _nearest_values(self, x: Tensor) -> Tensor:
+        """Take the noise off, ``(models, rows, columns)``, where a column has few values."""
+        by_column = x.transpose(1, 2).contiguous()
+        above = torch.searchsorted(self.values, by_column)
+        low = self.values.gather(2, (above - 1).clamp_min(0))
+        high = self.values.gather(2, above.clamp_max(self.values.shape[2] - 1))
+        nearest = torch.where(by_column - low <= high - by_column, low, high)
+        return torch.where(nearest.isfinite(), nearest, by_column).transpose(1, 2)
 
 
 def _of_group(rows: Tensor, s: Tensor) -> Tensor:
