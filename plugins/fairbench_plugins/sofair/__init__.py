@@ -32,7 +32,7 @@ class SofairParams(NeuralParams):
     moved: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("adversary", "adversary_hidden", "adversary_rate"), _MOVED
     )
-    added: ClassVar[frozenset[str]] = NeuralParams.added | {"balanced"}
+    added: ClassVar[frozenset[str]] = NeuralParams.added | {"balanced", "scaled_beta"}
 
     distortion_weight: float = Field(3.0, gt=0, allow_inf_nan=False)
     """w = 1 / (2 sigma^2) of the isotropic Gaussian behind the distortion."""
@@ -43,6 +43,9 @@ class SofairParams(NeuralParams):
     balanced: bool = False
     """Weigh the rows of a batch by w / (w + beta), so that those of large beta do not drown the
     others."""
+    scaled_beta: bool = False
+    """Give the decoder and the entropy model beta / beta_max instead of beta: where beta_max is far
+    above 1, beta itself is a badly scaled input."""
     warmup: float = Field(0.4, ge=0, le=1)
     """Share of the budget over which the rate term grows from zero."""
     bits: int = Field(8, ge=1, le=16)
@@ -110,6 +113,7 @@ class SofairMethod(NeuralMethod):
             "learning_rate": FloatDistribution(3e-4, 3e-3, log=True),
             "rate": CategoricalDistribution(["codes", "lengths"]),
             "code": CategoricalDistribution(["bits", "resolution"]),
+            "scaled_beta": CategoricalDistribution([False, True]),
         }
 
     def adversary(self) -> AdversaryShare | None:

@@ -91,11 +91,15 @@ class MaskedAutoencoder(StackedModel):
         """x from z ``(models, d, batch)`` and the other inputs of this decoder."""
         seen = [z.transpose(1, 2)]
         if self.fixed_beta is None:
-            seen.append(beta.transpose(1, 2))
+            seen.append(self.beta_as_input(beta).transpose(1, 2))
         if self.groups:
             seen.append(s_onehot)
         x_hat: Tensor = self.decoder(torch.cat(seen, dim=-1))
         return x_hat
+
+    def beta_as_input(self, beta: Tensor) -> Tensor:
+        """Beta as the decoder and the entropy model see it."""
+        return beta / self.params.beta_max if self.params.scaled_beta else beta
 
     def read_beta(self, knob: Tensor | None) -> Tensor:
         """The beta at which the curve is read, ``(models, 1, n)``, or the fixed one."""

@@ -141,9 +141,9 @@ class SofairModel(MaskedAutoencoder):
 
     def rate(self, z: Tensor, mask: Tensor, beta: Tensor) -> Tensor:
         """Code length by the entropy model, nats, ``(models, batch)``; see entropy.py."""
-        nats = self.entropy.rate(z, torch.exp2(-mask.sum(1) - 1), beta)
+        nats = self.entropy.rate(z, torch.exp2(-mask.sum(1) - 1), self.beta_as_input(beta))
         if self.params.rate == "lengths":
-            nats = nats + self.entropy.rate_of_lengths(z, mask, beta)
+            nats = nats + self.entropy.rate_of_lengths(z, mask, self.beta_as_input(beta))
         return nats
 
     def losses(self, batch: Batch) -> dict[str, Tensor]:
@@ -156,7 +156,7 @@ class SofairModel(MaskedAutoencoder):
             # The coder of lengths is not part of the objective, but the honest rate is reported:
             # it learns from codes it cannot change. Only its gradient counts: restarts are compared
             # by the objective.
-            side = self.entropy.rate_of_lengths(z.detach(), mask.detach(), beta)
+            side = self.entropy.rate_of_lengths(z.detach(), mask.detach(), self.beta_as_input(beta))
             losses["model"] = losses["model"] + side.mean(-1) - side.mean(-1).detach()
         return losses
 
@@ -168,8 +168,8 @@ class SofairModel(MaskedAutoencoder):
         beta = self.read_beta(knob)
         bits, mask = self.code(x, beta)
         z = self.released(bits, mask)
-        nats = self.entropy.rate(z, torch.exp2(-mask.sum(1) - 1), beta)
-        return (nats + self.entropy.rate_of_lengths(z, mask, beta)).mean(-1)
+        nats = self.entropy.rate(z, torch.exp2(-mask.sum(1) - 1), self.beta_as_input(beta))
+        return (nats + self.entropy.rate_of_lengths(z, mask, self.beta_as_input(beta))).mean(-1)
 
     def code_bits(self, x: Tensor, knob: Tensor | None) -> Tensor:
         bits, mask = self.code(x, self.read_beta(knob))

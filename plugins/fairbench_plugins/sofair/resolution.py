@@ -96,7 +96,7 @@ class ResolutionModel(MaskedAutoencoder):
         n = self.digits(beta)
         z = self.quantise(self.embed(batch.x), n)
         x_hat = self.reconstruct(z, batch.s_onehot, beta)
-        rate = self.entropy.rate(z, torch.exp2(-n - 1), beta)
+        rate = self.entropy.rate(z, torch.exp2(-n - 1), self.beta_as_input(beta))
         return self.objective(x_hat, z, rate, beta, batch)
 
     def encode(self, x: Tensor, knob: Tensor | None, noise: Tensor | None) -> Tensor:
@@ -107,7 +107,7 @@ class ResolutionModel(MaskedAutoencoder):
         beta = self.read_beta(knob)
         n = self.digits(beta)
         z = self.quantise(self.embed(x), n)
-        return self.entropy.rate(z, torch.exp2(-n - 1), beta).mean(-1)
+        return self.entropy.rate(z, torch.exp2(-n - 1), self.beta_as_input(beta)).mean(-1)
 
     def code_bits(self, x: Tensor, knob: Tensor | None) -> Tensor:
         n = self.digits(self.read_beta(knob)).unsqueeze(-1)
