@@ -209,10 +209,11 @@ class Preprocessing:
         known = pd.Index(categories)
         as_text = texts(column)
         places = known.get_indexer(pd.Index(as_text)).astype(np.int64)
-        if column.dtype.kind not in "biufM" and (places < 0).any():
+        if column.dtype.kind not in "biufM":
             # Integers, in a file that pandas wrote with missing values beside them.
-            integers = as_text.astype(str).str.extract(r"^(-?\d+)\.0$", expand=False)
-            places = np.where(places < 0, known.get_indexer(pd.Index(integers)), places)
+            unknown = np.flatnonzero((places < 0) & column.notna().to_numpy())
+            integers = as_text.iloc[unknown].astype(str).str.extract(r"^(-?\d+)\.0$", expand=False)
+            places[unknown] = known.get_indexer(pd.Index(integers))
         if column.dtype.kind in "iu" and (places < 0).any():
             # A categorical column of 1.0, as pandas has it beside missing values, has that text.
             decimals = known.get_indexer(pd.Index(column.astype("float64").astype(str)))
