@@ -199,7 +199,7 @@ def test_whole_numbers_are_known_however_a_file_writes_them(codes: list[object])
     x, replaced = kept.apply(pd.DataFrame({"zip": codes}), where="new.csv")
     assert x[:, 0].tolist() == [0.0, 1.0, 0.0]
     assert not replaced
-    with pytest.raises(DataError, match="zip is '1.00'"):
+    with pytest.raises(DataError, match=r"zip is '1\.00'"):
         kept.apply(pd.DataFrame({"zip": ["1.00", None]}), where="new.csv")
 
 
