@@ -48,10 +48,11 @@ def describe_more_rows(points: Iterable[PointRow]) -> str:
 
 
 def _count_flags(flagged: int, points: int) -> str:
+    measured = format_count(points, "point")
     return (
-        f"On the published boards `needs_more_rows` is 1 at {flagged or MISSING} of the "
-        f"{format_count(points, 'point')} that have it, at most three of a curve. At most of these "
-        "an earlier, less exact rule set it."
+        f"On the published boards `needs_more_rows` is measured at {measured}, at most three of a "
+        f"curve, and is 1 at {flagged or MISSING}. At most of them an earlier, "
+        "less exact rule set it."
     )
 
 

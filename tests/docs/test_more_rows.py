@@ -29,12 +29,12 @@ def test_a_large_difference_is_of_nats_and_of_a_share() -> None:
         cast(PointRow, SimpleNamespace(figures={})),  # a model that failed
     ]
     text = " ".join(describe_more_rows(points).split())
-    assert "is 1 at none of 5 points." in text
+    assert "is measured at 5 points, at most three of a curve, and is 1 at none." in text
     assert "at 3 of the 5 points the extrapolation is above" in text
     assert ": 2 on `b`, 1 on `a`. The largest difference is of `m` on `b`: .100 is read," in text
 
 
 def test_without_large_differences_the_flags_are_counted_alone() -> None:
     text = " ".join(describe_more_rows([a_point(0.1, 0.1, flag=1.0)]).split())
-    assert "is 1 at 1 of 1 point." in text
+    assert "is measured at 1 point, at most three of a curve, and is 1 at 1." in text
     assert "extrapolation" not in text
