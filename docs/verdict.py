@@ -20,6 +20,7 @@ from fairbench.report.across_figure import across_figure
 from fairbench.report.figure_files import write_png
 from fairbench.report.format import format_count, format_share
 from fairbench.report.identity import Identities
+from fairbench.stats.across import least_adjusted_p_against
 from markdown_parts import list_names, make_paragraph, make_table
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _least_p(verdict: Verdict) -> str:
 def least_p_value(verdict: Verdict) -> float:
     """Return the smallest adjusted p-value that is possible: of a row ahead on all sources."""
     compared = sum(row.p_value is not None for row in verdict.rows)
-    return float(min(1.0, compared / 2**verdict.source_count))
+    return least_adjusted_p_against(compared, verdict.source_count)
 
 
 def _rows(verdict: Verdict) -> Iterator[list[str]]:

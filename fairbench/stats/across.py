@@ -156,6 +156,11 @@ def least_adjusted_p(methods: int, sources: int) -> float:
     return min(1.0, pairs * 2.0 ** (1 - sources))
 
 
+def least_adjusted_p_against(methods: int, sources: int) -> float:
+    """Return the least p-value that one-sided tests against one method could find, adjusted."""
+    return min(1.0, methods * 2.0**-sources)
+
+
 def indistinguishable_runs(mean_ranks: Array, p_values: Array) -> list[tuple[int, int]]:
     """Return the longest runs of neighbours by mean rank in which no pair differs significantly.
 

@@ -12,6 +12,7 @@ from fairbench.stats.across import (
     indistinguishable_runs,
     interval_over_sources,
     least_adjusted_p,
+    least_adjusted_p_against,
     mean_by_source,
     profile,
     ranks_by_table,
@@ -72,6 +73,8 @@ def test_intervals_hold_the_mean_as_often_as_they_say(weights: np.ndarray) -> No
 def test_so_few_sources_can_tell_no_pair_apart() -> None:
     assert least_adjusted_p(10, 7) == pytest.approx(45 / 64)
     assert least_adjusted_p(2, 7) == pytest.approx(1 / 64)
+    ahead_on_all = signed_rank(-np.ones(7), np.ones(7))
+    assert least_adjusted_p_against(14, 7) == pytest.approx(14 * ahead_on_all)
 
 
 def test_a_profile_counts_runs_by_the_weight_of_their_table() -> None:
