@@ -111,7 +111,10 @@ def _as_good_area(a: str, b: str) -> Callable[[Published], Claim]:
 
 
 def _as_good_front(a: str, b: str, percent: int) -> Callable[[Published], Claim]:
-    """Undecided where no point of b keeps the limit: not to be worse than a guess says nothing."""
+    """Where no point of b keeps the limit, it holds if a keeps it on every split.
+
+    Else it is undecided: not to be worse than a constant guess says nothing.
+    """
     column = f"accuracy_y_at_accuracy_s_{percent}"
 
     def claim(board: Published) -> Claim:
@@ -120,6 +123,7 @@ def _as_good_front(a: str, b: str, percent: int) -> Callable[[Published], Claim]
             verdict = is_not_above(board.gap(b, a, column), ACCURACY_MARGIN)
         else:
             shown += say_guess(b)
+            verdict = HOLDS if board.share_within(a, column) == 1 else UNDECIDED
         return Claim(
             f"RQ2: the same, by A_y where A_s is at most {percent}% of the way from a guess to "
             f"that of x (margin {format_share(ACCURACY_MARGIN)})",

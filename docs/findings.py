@@ -109,7 +109,8 @@ def _columns(board: Published) -> Iterator[str]:
         "[default hyperparameters](strict.md#defaults-and-tuned-settings), by their",
         f"[ranks](protocol.md#ranks-over-splits), {len(ahead)} are clearly ahead of it",
         f"({list_names(ahead)}), {len(behind)} clearly behind ({list_names(behind)}), and",
-        f"{len(level)} do not differ significantly from it ({list_names(level)}). For predicting",
+        f"{len(level)} do not differ significantly from it ({list_names(level)}). (Whether two rows",
+        "differ is tested in pairs; their ranges of ranks may overlap all the same.) For predicting",
         f"income where at most a tenth of the information leaks, `{REFERENCE}` has an accuracy of",
         f"{show_figure(board.rows[REFERENCE], TASK)}; the best blind row that is not a",
         f"baseline, {show_name(best) if best else MISSING}, has",
@@ -181,7 +182,8 @@ def _certified(board: Published) -> Iterator[str]:
         "95% probability. It exists for codes that many people share. Of",
         f"{len(_learned(board))} blind methods other than baselines and single-shot twins,",
         f"{len(known)} have one that says anything, and then the area is larger than the audited",
-        "one:",
+        "one. The bound holds for one model on one split. The areas of this table are means over",
+        "five splits, for which [no such statement holds](certificate.md#the-certified-area):",
     )
     rows = (
         [f"`{name}`", format_share(board.of(name, "aufdc").value), format_share(area)]

@@ -13,7 +13,7 @@ from markdown_parts import make_paragraph, make_table
 MEASURED = Path(__file__).parent.parent / "benchmarks/measured/further-channels.csv"
 _AUDITS = ("as_boards", "wide")
 _LISTS = {
-    "known": "missed, or nearly, by the auditors of boards; the search was made with them",
+    "known": "missed, or nearly, by earlier auditors of boards; the search was made with them",
     "first": "by somebody who had not seen the auditors; some kinds were added after a look at it",
     "second": "by somebody else who had not seen them; a few kinds were added after a look at it, "
     "before which the wide search read 16",

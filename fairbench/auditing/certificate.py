@@ -23,6 +23,7 @@ import numpy.typing as npt
 from fairbench.api import Floats, Ints
 from fairbench.api.metric import Certificate
 from fairbench.auditing.auditors.samples import opaque
+from fairbench.errors import InputError
 from fairbench.stats.information_bound import SHARES, bound_information, shares_radius
 from fairbench.stats.scores import entropy_of_counts
 
@@ -62,7 +63,16 @@ def certify(
         Probability, over the certifying rows, with which each bound holds.
 
     Returns None where half or more of the rows of ``z_cells`` have a unique code.
+
+    Raises
+    ------
+    InputError
+        With fewer than two groups, or without certifying rows.
     """
+    if groups < 2:
+        raise InputError("Codes of one group tell of no group.", "Give the rows of at least two.")
+    if not len(z):
+        raise InputError("There are no certifying rows.", "Give rows that trained nothing.")
     # By bytes, so that even 0.0 and -0.0 differ, as they do to the holder of z.
     known, occurrences = np.unique(opaque(z_cells.astype(z.dtype)), return_counts=True)
     if (occurrences == 1).sum() >= _MAX_SINGLE * len(z_cells):

@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "verify": Entry(
         RESEARCHERS,
-        "Check a submission: some of its points, drawn at random, are trained and audited again.",
+        "Check a submission: some of its points, mostly drawn by chance, are trained and audited again.",
         "verify:verify_command",
     ),
     "calibrate": Entry(

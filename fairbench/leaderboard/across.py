@@ -5,6 +5,7 @@ Only replicated rows count, and only methods with such rows on every table that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -266,7 +267,7 @@ def _rows(common: CommonRows, compared: Comparison, registry: Registry) -> list[
     ranks = across.weighted_mean(common.ranks, common.weights)
     figures = across.weighted_mean(common.figures, common.weights)
     possible = (1.0, float(len(common.variants)))
-    ends = across.interval_over_sources(*common.by_source(common.ranks), possible)
+    ends = _intervals(common, common.ranks, possible)
     return [
         AcrossRow(
             collection=compared.collection.name,
@@ -281,8 +282,8 @@ def _rows(common: CommonRows, compared: Comparison, registry: Registry) -> list[
             sources=len(set(common.sources)),
             tables_missing=len(compared.members) - tables,
             mean_rank=float(ranks[k]),
-            mean_rank_low=None if ends is None else float(ends[0][k]),
-            mean_rank_high=None if ends is None else float(ends[1][k]),
+            mean_rank_low=ends[k][0],
+            mean_rank_high=ends[k][1],
             mean_figure=compared.sign * float(figures[k]),
             label=labels.get(variant),
         )
@@ -307,7 +308,7 @@ def _against(rows: Sequence[AcrossRow], reference: int, common: CommonRows) -> l
         chances = np.array(
             [across.improvement(of_table[[k]], of_table[[reference]])[0] for of_table in runs]
         )
-        ends = across.interval_over_sources(*common.by_source(chances[None]), (0.0, 1.0))
+        ((low, high),) = _intervals(common, chances[None], (0.0, 1.0))
         compared.append(
             replace(
                 row,
@@ -316,12 +317,23 @@ def _against(rows: Sequence[AcrossRow], reference: int, common: CommonRows) -> l
                 ties=outcomes.count(0),
                 losses=outcomes.count(1),
                 improvement=float(across.weighted_mean(chances, common.weights)),
-                improvement_low=None if ends is None else float(ends[0][0]),
-                improvement_high=None if ends is None else float(ends[1][0]),
+                improvement_low=low,
+                improvement_high=high,
                 p_value=adjusted[k],
             )
         )
     return compared
+
+
+def _intervals(
+    common: CommonRows, values: Array, bounds: tuple[float, float]
+) -> list[tuple[float, float] | tuple[None, None]]:
+    """Intervals over sources of means of values ``(rows, tables)``; of no ends where none is."""
+    ends = across.interval_over_sources(*common.by_source(values), bounds)
+    if ends is None:
+        return [(None, None)] * len(values)
+    pairs = zip(*(end.tolist() for end in ends), strict=True)
+    return [(None, None) if math.isnan(low) else (low, high) for low, high in pairs]
 
 
 def _outcome(gaps: Array) -> int:

@@ -99,7 +99,9 @@ def _interval(column: str, sample: Sample) -> tuple[float, float] | tuple[None, 
     return _clipped(column, *estimate(sample).interval())
 
 
-def _clipped(column: str, low: float, high: float) -> tuple[float, float]:
+def _clipped(column: str, low: float, high: float) -> tuple[float, float] | tuple[None, None]:
+    if not np.isfinite(low):
+        return None, None
     if column == "aufdc":  # beyond 1 where a point leaks more on the test set than x is read to
         return max(low, 0.0), high
     if column.startswith("accuracy_y"):

@@ -338,7 +338,8 @@ class AcrossRow(VariantRow):
     mean_rank: Annotated[float, "mean rank over tables, by weight; 1 is best, ties share ranks"]
     mean_rank_low: Annotated[
         float | None,
-        "lower end of its 95% interval over sources (Student's t); empty below five sources",
+        "lower end of its approximate 95% interval over sources (Student's t); empty below five "
+        "sources, and where all agree",
     ]
     mean_rank_high: Annotated[float | None, "upper end of the same interval"]
     mean_figure: Annotated[float, "mean of the measure over tables, by weight"]
@@ -354,7 +355,10 @@ class AcrossRow(VariantRow):
         "probability that a fold's figure is better than one of the other method on the same "
         "table, mean over tables by weight",
     ] = None
-    improvement_low: Annotated[float | None, "lower end of its 95% interval over sources"] = None
+    improvement_low: Annotated[
+        float | None,
+        "lower end of its approximate 95% interval over sources; empty where all agree",
+    ] = None
     improvement_high: Annotated[float | None, "upper end of the same interval"] = None
     p_value: Annotated[
         float | None,

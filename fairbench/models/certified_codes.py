@@ -1,12 +1,13 @@
 """The codes that a stored point's certificate counts, to tell others from where rows are encoded.
 
 A certificate is of the codes of the rows that were audited. Who encodes new rows finds here which
-of them have a code that none of those had: their share should be that of the certifying rows.
+of them have a code that none of those had: their share should be that of the certifying rows. Of a
+stochastic encoder each draw is certified alone, so codes and share are those of one draw, the first.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -71,11 +72,17 @@ def read_certified_codes(model: StoredModel, point: PointRecord) -> CertifiedCod
     overflow, certifying = (point.figures.get(f"certified_{name}") for name in ("overflow", "rows"))
     if overflow is None or not certifying or model.unit.artefact is None:
         return None
-    number = model.unit.number_of(point.label)
-    name = str(ArrayName(number, Kind.Z, Role.AUDITOR_TRAIN))
-    arrays = artefacts.load_few(model.results.folder, model.unit.artefact, [name])
+    number, rows = model.unit.number_of(point.label), int(certifying)
+    names = [str(ArrayName(number, Kind.Z, role)) for role in (Role.AUDITOR_TRAIN, Role.TEST)]
+    arrays = artefacts.load_few(model.results.folder, model.unit.artefact, names)
     if arrays is None:
         return None
-    z = arrays[name]
-    _, first = np.unique(row_keys(z), return_index=True)
-    return CertifiedCodes(z[first], overflow, int(certifying))
+    known, certified = (arrays[name] for name in names)
+    draws = max(len(certified) // rows, 1)
+    known = known[: len(known) // draws]
+    _, first = np.unique(row_keys(known), return_index=True)
+    codes = CertifiedCodes(known[first], overflow, rows)
+    if draws == 1:
+        return codes
+    # The stored share is that of the draw with the largest bound.
+    return replace(codes, overflow=codes.count_others(certified[:rows]) / rows)

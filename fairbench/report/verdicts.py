@@ -35,8 +35,8 @@ def describe_tests(ranked: Sequence[LeaderboardRow]) -> list[str]:
     wider = [row for row in ranked if row.rank_low == 1 and not row.may_be_best]
     if wider:
         lines.append(
-            f"Ranks, which are two-sided, leave rank 1 to {_listed(wider, ranked)}, too; "
-            "this one-sided test does not."
+            "Not the best by this test, though ranks begin at 1, as figures differ much between "
+            f"splits: {_listed(wider, ranked)}."
         )
     return lines
 

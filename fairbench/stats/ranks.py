@@ -59,6 +59,11 @@ _NO_VARIANCE = 1e-24
 _NO_DIFFERENCE = 1e-12
 """A difference of the size of rounding errors is 0."""
 
+_TOO_FEW = 2
+"""Splits on which equal figures do not show that a figure hardly varies. Of eight equal methods with
+accuracies on 1,000 test rows, some pair has equal differences in 30% of tables of two splits, and
+in 2% of tables of three."""
+
 
 @dataclass(frozen=True)
 class RankOverSplits:
@@ -96,7 +101,8 @@ class RankOverSplits:
 def estimate_over_splits(figures: npt.ArrayLike, *, test_over_train: float) -> Estimate:
     """Estimate the expected figure of a method from its figures on splits.
 
-    For a paired difference of two methods, give the differences on each split.
+    For a paired difference of two methods, give the differences on each split. Two splits with one
+    and the same figure have no interval: figures that count rows are equal by chance quite often.
 
     Parameters
     ----------
@@ -113,8 +119,14 @@ def estimate_over_splits(figures: npt.ArrayLike, *, test_over_train: float) -> E
     checked = _check(np.atleast_2d(np.asarray(figures, dtype=np.float64)), test_over_train)
     # The variance over splits stands where that over seeds does; it includes that of test rows.
     variance = float(_corrected_variance(checked, test_over_train)[0])
+    splits = checked.shape[1]
+    unknown = variance == 0 and splits == _TOO_FEW
     return Estimate(
-        value=float(checked.mean()), rows=0.0, shared=0.0, seeds=variance, df=checked.shape[1] - 1
+        value=float(checked.mean()),
+        rows=math.inf if unknown else 0.0,
+        shared=0.0,
+        seeds=variance,
+        df=splits - 1,
     )
 
 
@@ -218,8 +230,8 @@ def _compare(figures: Array, test_over_train: float) -> tuple[Array, Array]:
     gaps = differences.mean(axis=-1)
     gaps[np.abs(gaps) < _NO_DIFFERENCE] = 0.0
     errors = np.sqrt(_corrected_variance(differences, test_over_train))
-    # Without any variance a difference is certain.
-    sizes = np.full(gaps.shape, math.inf)
+    # Without any variance a difference is certain, but on two splits.
+    sizes = np.full(gaps.shape, 0.0 if splits == _TOO_FEW else math.inf)
     np.divide(np.abs(gaps), errors, out=sizes, where=errors > 0)
     sizes[gaps == 0] = 0.0
     tails = np.maximum(stdtr(splits - 1, -sizes), MIN_P)

@@ -16,6 +16,7 @@ from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.encoded import EncodedPoint
 from fairbench.auditing.evaluate import evaluate
 from fairbench.data.prepared import Prepared
+from fairbench.errors import InputError
 from fairbench.metrics.certificate import CertificateBounds
 from fairbench.metrics.gaps import GroupGaps, parity_gap
 
@@ -116,6 +117,13 @@ def test_one_sets_shares_fall_short_by_no_more_than_is_paid_for(n: int, m: int) 
     for p, law in zip(grid, in_first, strict=True):
         for q, other in zip(grid, in_second, strict=True):
             assert law @ (difference < p - q - paid) @ other <= 0.05
+
+
+@pytest.mark.parametrize(("groups", "rows", "message"), [(1, 4, "one group"), (2, 0, "no certi")])
+def test_what_cannot_be_certified_is_refused(groups: int, rows: int, message: str) -> None:
+    z = np.zeros((rows, 1), np.float32)
+    with pytest.raises(InputError, match=message):
+        certify(np.zeros((4, 1), np.float32), z, np.zeros(rows, np.int64), groups=groups)
 
 
 def test_a_certificate_is_sharp_where_codes_are_few() -> None:

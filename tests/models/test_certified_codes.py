@@ -76,3 +76,21 @@ def test_a_point_without_a_certificate_has_none(tmp_path: Path, prepared: Prepar
     store_model(tmp_path, prepared, "identity", {"-": {}}, point=Point())
     model = find_model(ModelQuery("identity"), ResultsLocation(tmp_path), REGISTRY)
     assert read_certified_codes(model, model.points[0]) is None
+
+
+def test_codes_and_share_of_a_stochastic_encoder_are_those_of_its_first_draw(
+    tmp_path: Path, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certified = {"certified_overflow": 0.75, "certified_rows": 4.0}
+    store_model(tmp_path, prepared, "identity", {"-": certified}, point=Point())
+    model = find_model(ModelQuery("identity"), ResultsLocation(tmp_path), REGISTRY)
+
+    def load(folder: Path, name: str, names: list[str]) -> dict[str, np.ndarray]:
+        draws = {"0/z/auditor-train": [1, 2, 3, 4, 5, 6], "0/z/test": [1, 2, 3, 4, 5, 6, 7, 8]}
+        return {one: np.array(draws[one], np.float32)[:, None] for one in names}
+
+    monkeypatch.setattr("fairbench.store.files.load_few", load)
+    codes = read_certified_codes(model, model.points[0])
+    assert codes is not None
+    assert sorted(codes.codes.ravel().tolist()) == [1, 2, 3]
+    assert codes.overflow == 0.25

@@ -61,6 +61,14 @@ def test_no_end_of_an_interval_is_impossible() -> None:
     assert ends[0] == 1
 
 
+def test_sources_that_all_agree_have_no_interval() -> None:
+    values = np.array([[1.0] * 5, [0.1 * 3] * 4 + [0.3], [1.0, 1, 1, 1, 2]])
+    ends = interval_over_sources(values, np.array([1, 0.5, 1, 2, 1]), (0, 3))
+    assert ends is not None
+    for end in ends:
+        assert np.isnan(end).tolist() == [True, True, False]
+
+
 @pytest.mark.parametrize("weights", [np.ones(5), np.ones(7), np.array([1, 1, 2, 1, 1, 1, 1])])
 def test_intervals_hold_the_mean_as_often_as_they_say(weights: np.ndarray) -> None:
     """Sources of half the weight vary more, as they have fewer tables: the hard case is equal."""

@@ -82,6 +82,31 @@ def test_methods_far_apart_do_not_cost_near_ones_their_evidence() -> None:
     assert [(r.rank_low, r.rank_high) for r in ranked[:2]] == [(1, 1), (2, 2)]
 
 
+def test_equal_differences_on_two_splits_show_nothing() -> None:
+    """One row in a thousand, on both halves: accuracies are equal on two splits quite often."""
+    figures = [[0.800, 0.810], [0.801, 0.811]]
+    one, other = rank_over_splits(figures, test_over_train=1, reference=0, lower_is_better=False)
+    assert (one.rank_low, one.rank_high) == (other.rank_low, other.rank_high) == (1, 2)
+    assert one.may_be_best
+    assert other.p_reference == pytest.approx(0.5)
+    gap = estimate_over_splits([0.001, 0.001], test_over_train=1)
+    assert gap.p_value() == 1
+    assert gap.interval() == (-np.inf, np.inf)
+    assert estimate_over_splits([0.5, 0.5, 0.5], test_over_train=1).interval() == (0.5, 0.5)
+
+
+def test_accuracies_of_equal_methods_seldom_leave_one_out_of_a_rank_set() -> None:
+    """Of eight methods that err on the same rows but for 5%: the true set of each is 1 to 8."""
+    rng, rows, missed = np.random.default_rng(0), 1000, 0
+    for _ in range(400):
+        right = rng.random((2, rows)) < 0.8
+        flips = rng.random((8, 2, rows)) < 0.05
+        figures = np.where(flips, rng.random((8, 2, rows)) < 0.8, right).mean(axis=-1)
+        ranked = rank_over_splits(figures, test_over_train=1, lower_is_better=False)
+        missed += (ranked[0].rank_low, ranked[0].rank_high) != (1, 8)
+    assert missed <= 0.05 * 400
+
+
 def test_one_method_has_rank_1() -> None:
     (alone,) = rank_over_splits([[0.3, 0.2, 0.25]], test_over_train=0.5, reference=0)
     assert (alone.rank_low, alone.rank_high, alone.p_reference) == (1, 1, None)
