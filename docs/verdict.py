@@ -70,8 +70,9 @@ def describe_verdict(verdict: Verdict) -> Iterator[str]:
     rows = format_count(len(verdict.rows), "row")
     yield f"{counted} {known} entries of `{COLLECTION}` have boards with {rows} in common."
     yield f"Here are {shown}. The tables come from"
-    yield f"{format_count(verdict.source_count, 'source')}: tables of one survey or register describe"
-    yield f"the same people and count as one ([sources](#what-is-computed)){_least_p(verdict)}."
+    yield f"{format_count(verdict.source_count, 'source')}: tables of one survey or register"
+    yield "describe the same people and count as one"
+    yield f"([sources](#what-is-computed)){_least_p(verdict)}."
     if verdict.missing:
         yield f"Without replicated rows: {list_names(verdict.missing)}. Until all have some, do not"
         yield f"cite this as the verdict of `{COLLECTION}`."

@@ -46,7 +46,7 @@ COMMANDS = {
     ),
     "verify": Entry(
         RESEARCHERS,
-        "Check a submission: some of its points, mostly drawn by chance, are trained and audited again.",
+        "Check a submission: train and audit some of its points again, most drawn by chance.",
         "verify:verify_command",
     ),
     "calibrate": Entry(

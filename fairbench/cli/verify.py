@@ -118,7 +118,7 @@ def verify_command(
     workers: Workers = None,
     data_root: DataRoot = None,
 ) -> None:
-    """Check a submission: some of its points, mostly drawn by chance, are trained and audited again.
+    """Check a submission: train and audit some of its points again, most drawn by chance.
 
     The file holds no code: the method must be installed, with the same source. Exit code 1 where a
     figure differs by more than is allowed. Interrupted, it goes on after the last training that

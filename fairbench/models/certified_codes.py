@@ -2,7 +2,7 @@
 
 A certificate is of the codes of the rows that were audited. Who encodes new rows finds here which
 of them have a code that none of those had: their share should be that of the certifying rows. Of a
-stochastic encoder each draw is certified alone, so codes and share are those of one draw, the first.
+stochastic encoder each draw is certified alone: codes and share are those of one, the first.
 """
 
 from __future__ import annotations

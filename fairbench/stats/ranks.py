@@ -60,9 +60,9 @@ _NO_DIFFERENCE = 1e-12
 """A difference of the size of rounding errors is 0."""
 
 _TOO_FEW = 2
-"""Splits on which equal figures do not show that a figure hardly varies. Of eight equal methods with
-accuracies on 1,000 test rows, some pair has equal differences in 30% of tables of two splits, and
-in 2% of tables of three."""
+"""Splits on which equal figures do not show that a figure hardly varies. Of eight equal methods
+with accuracies on 1,000 test rows, some pair has equal differences in 30% of tables of two splits,
+and in 2% of tables of three."""
 
 
 @dataclass(frozen=True)
