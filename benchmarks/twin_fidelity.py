@@ -34,6 +34,7 @@ from fairbench.auditing.reference import audit_reference
 from fairbench.data.prepare import prepare
 from fairbench.metrics.aufdc import strict_area
 from fairbench.runs.cost import Meter
+from fairbench.runs.declared import declared
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.point_arrays import PointArrays
 from fairbench_datasets.adults import FEATURES, AdultsGender, read_adult
@@ -298,7 +299,7 @@ def _drop_features_aufdc(frame: pd.DataFrame) -> float:
     test, validation = [], []
     encoded_rows, meter = RowsToEncode.of(data), Meter("cpu")
     for number, point in enumerate(curve.points or ()):
-        fitted = FittedPoint(number, curve.at(point), method, 0)
+        fitted = FittedPoint(number, curve.at(point), declared(type(method)), 0)
         arrays = encode_point(fitted, encoded_rows, meter)
         encoded = PointArrays(arrays, number).encoded()
         evaluation, audited = evaluate(encoded, data, config=config, seed=0)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from fairbench.api import Role
 from fairbench.data.prepared import Prepared
+from fairbench.runs.declared import declared
 from fairbench.runs.executors.base import Executor, Failed, Finished, Started
 from fairbench.runs.executors.ray import RayExecutor
 from fairbench.runs.fit_job import FitJob
@@ -127,6 +128,7 @@ def _job(
         estimate=1.0,
         point_estimate=1.0,
         method=type(method),
+        declared=declared(type(method)),
         params=method.params,
         data=data,
         keys=tuple(f"{seed}-{number}" for number in range(len(units))),

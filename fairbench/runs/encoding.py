@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Role, Track
-from fairbench.api.method import Method, Representation
+from fairbench.api import AUDIT_ROLES, Floats, Ints, Role
+from fairbench.api.method import Representation
 from fairbench.data.prepared import Prepared
 from fairbench.runs.cost import Meter
+from fairbench.runs.declared import Declared
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import (
     ONCE,
@@ -98,7 +99,7 @@ class FittedPoint:
 
     number: int
     representation: Representation
-    method: Method
+    declared: Declared  # when its job was planned
     seed: int
 
     def decoder(self, rows: RowsToEncode, roles: Iterable[Role]) -> GroupDecoder:
@@ -107,7 +108,7 @@ class FittedPoint:
         limits = ReconstructionRange.around(rows.x[role] for role in roles)
         image = info.architecture.image
         groups = len(info.groups)
-        return GroupDecoder(self.representation, groups, self.method.name, limits, image)
+        return GroupDecoder(self.representation, groups, self.declared.name, limits, image)
 
 
 def encode_point(
@@ -121,7 +122,7 @@ def encode_point(
     seeds = EncodingSeeds(rows.digest, point.seed, point.number)
     order = seeds.order()
     parts = rows.parts
-    stochastic = point.method.coding is Coding.STOCHASTIC
+    stochastic = point.declared.stochastic
     plan = drawn_of_stochastic(len(rows.x[Role.AUDITOR_TRAIN]), detailed) if stochastic else (ONCE,)
     encoder, decoder = _PointEncoder(point, rows, parts, meter), point.decoder(rows, AUDIT_ROLES)
     drawn: dict[Draw, Floats] = {}
@@ -172,14 +173,14 @@ class _PointEncoder:
     meter: Meter
 
     def draw(self, generator: np.random.Generator | None, phase: str) -> Floats:
-        method = self.point.method
+        declared = self.point.declared
         encoded = []
         for part in self.parts:
             x = self.rows.features(part)
-            s = self.rows.s[part] if method.track is Track.AWARE else None
+            s = self.rows.s[part] if declared.aware else None
             with self.meter.phase(phase):
                 z = self.point.representation.encode(x, s=s, generator=generator)
-            encoded.append(checked_codes(z, len(x), f"{method.name}.encode"))
+            encoded.append(checked_codes(z, len(x), f"{declared.name}.encode"))
         together = np.concatenate(encoded)
         out = np.empty_like(together)
         out[np.concatenate(self.parts)] = together

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import AUDIT_ROLES, Coding, FitContext, Point, Role, Track, TrainingRows, Unit
+from fairbench.api import AUDIT_ROLES, FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
 from fairbench.data.prepared import Prepared
 from fairbench.runs.audit_rows import AuditRows
@@ -26,6 +26,7 @@ from fairbench.runs.curve_points import (
     listed_points,
     points_to_read,
 )
+from fairbench.runs.declared import Declared
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.isolated_training import IsolatedTrainingTask
 from fairbench.runs.isolation import Isolation
@@ -94,6 +95,7 @@ class FitJob:
     estimate: float
     point_estimate: float
     method: type[Method]
+    declared: Declared  # what the method declared when this was planned
     params: Params
     data: Prepared
     keys: tuple[str, ...]
@@ -160,6 +162,7 @@ class FitJob:
             trained = self._train_alone(method, self.isolation, meter, reported, progress)
         if trained is None:
             trained = self._train(method, meter, reported, progress)
+        self.declared.check(method)
         rows = RowsToEncode.of(self.data)
         target = self.data.target
         elsewhere = None if target is None else RowsToEncode.of(target, target=True)
@@ -264,7 +267,7 @@ class _FittedStack:
         processor_before = meter.processor.get("encode", 0.0)
         labels, representations = self._read(unit, outcome)
         points = [
-            FittedPoint(i, representation, self.method, unit.seed)
+            FittedPoint(i, representation, job.declared, unit.seed)
             for i, representation in enumerate(representations)
         ]
         arrays = {} if job.rows is None else {ROWS: np.array(job.rows)}
@@ -340,8 +343,8 @@ class _FittedStack:
                     self.rows.x,
                     {role: data.roles[role].s for role in AUDIT_ROLES},
                     self.job.curve_points,
-                    aware=method.track is Track.AWARE,
-                    stochastic=method.coding is Coding.STOCHASTIC,
+                    aware=self.job.declared.aware,
+                    stochastic=self.job.declared.stochastic,
                 )
             for name, value in (pair for point in points for pair in point.values):
                 finite_number(value, f"the knob {name!r} of a point of the curve")

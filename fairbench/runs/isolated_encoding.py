@@ -18,10 +18,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import AUDIT_ROLES, Coding, Ints, Point, Role, Track
+from fairbench.api import AUDIT_ROLES, Ints, Point, Role
 from fairbench.api.method import Method, Representation
 from fairbench.errors import StoreError
 from fairbench.runs.audit_rows import AuditRows
+from fairbench.runs.declared import declared
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import EncodingSeeds
 from fairbench.runs.encoded_rows import EncodedRows
@@ -112,7 +113,7 @@ class IsolatedEncodingTask:
     def _encode(self) -> list[np.ndarray]:
         representation = self._read().at(self.point)
         generators: list[np.random.Generator | None] = [None]
-        if self.method.coding is Coding.STOCHASTIC:
+        if declared(self.method).stochastic:
             generators = [np.random.default_rng(seed) for seed in self.draws]
         return [self._draw(representation, one) for one in generators]
 
@@ -201,7 +202,7 @@ class AuditedPoint:
         point = PointArrays(arrays, number)
         seeds = EncodingSeeds(rows.digest, planned.unit.seed, number)
         parts = rows.parts
-        if planned.method.coding is not Coding.STOCHASTIC:
+        if not declared(planned.method).stochastic:
             parts = _other_parts(len(rows.s), 2 * len(parts))
         draws = len(point.by_part(Kind.Z, [Role.TEST])[Role.TEST]) // len(rows.x[Role.TEST])
         features = [rows.features(part) for part in parts]
@@ -234,7 +235,7 @@ class AuditedPoint:
         again = again.in_order(self.numbers).of_groups(self.s)
         differs = again.changed_rows(self.codes)
         share = float(differs.mean())
-        stochastic = self.x.method.coding is Coding.STOCHASTIC
+        stochastic = declared(self.x.method).stochastic
         if not stochastic:
             # Of a large table, the rows of small calls are too few to count among all.
             share = max(share, float(differs[self.numbers[-_IN_SMALL_CALLS:]].mean()))
@@ -258,7 +259,7 @@ class AuditedPoint:
         again = np.stack(others.encode())
         one, other = (EncodedRows(np.hstack(list(z[:, stay])), None, None) for z in (drawn, again))
         share = other.share_of_changed_rows(one)
-        if share <= MAX_DIFFERING or self.x.method.coding is not Coding.STOCHASTIC:
+        if share <= MAX_DIFFERING or not declared(self.x.method).stochastic:
             return share
         before, after = (
             np.stack(replace(task, draws=range(_DRAWS)).encode())[:, stay]
@@ -339,7 +340,7 @@ def encode_alone(
     if unit.encoder is None:
         why = unit.error or "it has no state() that a file can hold, so it trained beside all rows"
         return EncodedAlone(unit, label, None, why)
-    if planned.method.track is Track.AWARE:
+    if declared(planned.method).aware:
         return EncodedAlone(unit, label, None, "its encoder takes s, as it may in the aware track")
     try:
         audited = AuditedPoint.read(planned, unit, label, results, isolation)

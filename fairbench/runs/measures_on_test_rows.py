@@ -44,10 +44,10 @@ def measure_test_rows(
     )
     if permuted is not None:
         arrays[named(Kind.PERMUTED)] = np.array(permuted.mean(dtype=np.float64))
-    if point.method.has_bits:
+    if point.declared.has_bits:
         packed = pack_bits(representation.bits(x), len(x))
         arrays |= {named(Kind.BITS, part): array for part, array in packed.items()}
     rate = representation.rate(x)
     if rate is not None:
-        arrays[named(Kind.RATE)] = np.array(finite_number(rate, f"{point.method.name}.rate"))
+        arrays[named(Kind.RATE)] = np.array(finite_number(rate, f"{point.declared.name}.rate"))
     return {str(name): array for name, array in arrays.items()}

@@ -20,6 +20,7 @@ from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import Registry, earlier_code, plugin_source, plugin_version
 from fairbench.runs.audit_rows import is_larger
 from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_point_numbers
+from fairbench.runs.declared import declared
 from fairbench.runs.hyperparameters import (
     params_by_method,
     params_label,
@@ -105,7 +106,7 @@ class PlannedUnit:
             split=self.data.split.name,
             seed=self.unit.seed,
             point=self.unit.point.label if self.unit.point else None,
-            track=self.method.track.value,
+            track=declared(self.method).track.value,
             tags=list(self.method(self.params).tags),
             params=self.params.model_dump(mode="json"),
             params_label=params_label(self.method, self.params, self.data.info),

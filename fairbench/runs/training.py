@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairbench.api import Coding
 from fairbench.config import Rerun, RunConfig
 from fairbench.errors import UnstorableError
 from fairbench.leaderboard.select import USED
@@ -16,6 +15,7 @@ from fairbench.registry import Registry
 from fairbench.runs.audit_job import StoredArrays
 from fairbench.runs.audits import AuditLedger, point_metrics
 from fairbench.runs.cost import versions
+from fairbench.runs.declared import declared
 from fairbench.runs.driver import JobSource
 from fairbench.runs.estimate import fit_seconds
 from fairbench.runs.executors.base import Failed
@@ -158,9 +158,10 @@ class TrainingRun(JobSource):
                 first.budget.audit,
                 first.data,
                 first.method.name,
-                stochastic=first.method.coding is Coding.STOCHASTIC,
+                stochastic=declared(first.method).stochastic,
             ),
             method=first.method,
+            declared=declared(first.method),
             params=first.params,
             data=first.data,
             keys=keys,

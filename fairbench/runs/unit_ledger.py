@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fairbench.api import Coding, Track
 from fairbench.config import Rerun, RunConfig
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
 from fairbench.runs.cost import processor_seconds, with_earlier_attempts
+from fairbench.runs.declared import declared
 from fairbench.runs.plan import Plan, PlannedUnit, most_in_stack, stacks
 from fairbench.store import files
 from fairbench.store.database import Store, now
@@ -72,8 +72,8 @@ class UnitLedger:
             points=self.records[planned.key].points,
             data=planned.data,
             config=planned.budget.audit,
-            blind=planned.method.track is not Track.AWARE,
-            stochastic=planned.method.coding is Coding.STOCHASTIC,
+            blind=not declared(planned.method).aware,
+            stochastic=declared(planned.method).stochastic,
         )
 
     def points_to_audit(self, planned: Sequence[PlannedUnit]) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ from fairbench.auditing.largest_distortion import largest_distortions
 from fairbench.auditing.soft_labels import estimate, soft_labels
 from fairbench.data.prepared import Prepared
 from fairbench.runs.cost import Meter
+from fairbench.runs.declared import declared
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.point_arrays import PointArrays
 from fairbench.testing.attacks import (
@@ -205,7 +206,7 @@ class _Measured:
         audit: AuditPreset,
         seed: int,
     ) -> _Measured:
-        point = FittedPoint(0, representation, _Attacker(), seed)
+        point = FittedPoint(0, representation, declared(_Attacker), seed)
         arrays = encode_point(point, RowsToEncode.of(data), Meter("cpu"))
         encoded = PointArrays(arrays, 0).encoded()
         evaluation, audited = evaluate(encoded, data, config=PRESETS[audit], seed=seed, soft=soft)

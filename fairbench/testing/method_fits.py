@@ -15,6 +15,7 @@ from fairbench.config import Device
 from fairbench.data.files import cache_folder, data_root
 from fairbench.data.prepared import Prepared
 from fairbench.errors import PluginError
+from fairbench.runs.declared import declared
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.method_answers import ask
 from fairbench.runs.point_arrays import ArrayName, Kind
@@ -153,6 +154,7 @@ def _codes_of_job(trial: MethodTrial, data: Prepared) -> dict[str, np.ndarray]:
         estimate=1.0,
         point_estimate=1.0,
         method=trial.method,
+        declared=declared(trial.method),
         params=trial.instance.params,
         data=data,
         keys=tuple(str(i) for i in range(len(units))),

@@ -16,6 +16,7 @@ from fairbench.errors import DataError
 from fairbench.metrics.points import Distortion, Information
 from fairbench.registry import load_registry
 from fairbench.runs.audit_job import AuditJob, ReferenceJob
+from fairbench.runs.declared import declared
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.plan import bytes_of_rows, make_budget
 from fairbench.runs.shared_labels import SharedLabels
@@ -115,6 +116,7 @@ def test_a_fit_and_its_audit(name: str, tiny: Prepared) -> None:
         estimate=1.0,
         point_estimate=1.0,
         method=method,
+        declared=declared(method),
         params=method.Params(),
         data=tiny,
         keys=("k",),

@@ -51,7 +51,7 @@ def test_all_rows_with_the_least_p_value_are_named() -> None:
 
 def test_without_a_reference_nothing_is_said_of_comparisons() -> None:
     text = " ".join(describe_verdict(a_verdict({"kept-cells": 0.1, "sofair": 0.3}, tables=3)))
-    assert "Here are the areas. The tables come from 3 sources, surveys" in text
+    assert "Here are the areas. The tables come from 3 sources: tables of one" in text
 
 
 def test_a_table_without_replicated_rows_is_named_as_such() -> None:

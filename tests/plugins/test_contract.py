@@ -23,6 +23,7 @@ from fairbench.api.method import Curve, Diverged, Method, Representation
 from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
+from fairbench.runs.declared import declared
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.hyperparameters import params_label, params_on
 from fairbench.store.status import Status
@@ -94,6 +95,7 @@ def test_a_whole_fit_job_gives_every_point(name: str, groups: int) -> None:
         estimate=1.0,
         point_estimate=1.0,
         method=type(method),
+        declared=declared(type(method)),
         params=method.params,
         data=data,
         keys=tuple(str(i) for i in range(len(units))),

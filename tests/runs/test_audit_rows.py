@@ -12,6 +12,7 @@ from fairbench.metrics.points import Distortion, Information
 from fairbench.registry import load_registry
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.audit_rows import AuditRows, is_larger
+from fairbench.runs.declared import declared
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.shared_labels import SharedLabels
 
@@ -84,6 +85,7 @@ def fitted(data: Prepared, rows: int | None) -> dict[str, np.ndarray]:
         estimate=1.0,
         point_estimate=1.0,
         method=method,
+        declared=declared(method),
         params=method.Params(),
         data=data,
         keys=("k",),

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Knob, Point, Role, Shots, Unit
+from fairbench.api import AUDIT_ROLES, Coding, Floats, Ints, Knob, Point, Role, Shots, Track, Unit
 from fairbench.api.method import Curve, Method, Params, Representation
 from fairbench.data.prepared import Prepared
+from fairbench.runs.declared import declared
 from fairbench.runs.draws import EncodingSeeds
 from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.plugin_values import ContractError
 from fairbench.runs.row_order import digest_of, hash_rows, order_by_content
 from fairbench.store.status import Status
 
@@ -77,6 +80,7 @@ def run(method: type[Method], prepared: Prepared) -> list[UnitResult]:
         estimate=1.0,
         point_estimate=1.0,
         method=method,
+        declared=declared(method),
         params=Params(),
         data=prepared,
         keys=("a", "b"),
@@ -145,3 +149,40 @@ def test_equal_rows_are_in_no_order_of_their_roles() -> None:
     order = order_by_content(np.zeros(1000, np.uint64), "digest")
     assert sorted(order) == list(range(1000))
     assert abs(np.corrcoef(order, np.arange(1000))[0, 1]) < 0.2
+
+
+class Turncoat(Multi):
+    """Declares another track, or kind of encoder, once its training has begun."""
+
+    name = "turncoat"
+    turned: ClassVar[Mapping[str, object]] = {"track": Track.AWARE}
+    of_class = False
+
+    def fit(self, train: Any, units: Any, context: Any) -> list[Any]:
+        for name, value in self.turned.items():
+            setattr(type(self) if self.of_class else self, name, value)
+        return super().fit(train, units, context)
+
+
+@pytest.mark.parametrize("of_class", [False, True])
+@pytest.mark.parametrize(
+    ("turned", "said"),
+    [({"track": Track.AWARE}, "track blind"), ({"coding": Coding.STOCHASTIC}, "coding deter")],
+)
+def test_a_method_cannot_change_what_it_declares(
+    turned: Mapping[str, object], said: str, prepared: Prepared, *, of_class: bool
+) -> None:
+    """It was given s so, and stood among methods that see x alone."""
+    method = type("Other", (Turncoat,), {"turned": turned, "of_class": of_class})
+    with pytest.raises(ContractError, match=f"turncoat was planned with {said}"):
+        run(method, prepared)
+    assert not CALLS
+
+
+def test_what_a_class_declares_later_changes_no_plan(prepared: Prepared) -> None:
+    method: Any = type("Later", (Multi,), {})
+    assert not declared(method).aware
+    method.track = Track.AWARE
+    assert not declared(method).aware
+    with pytest.raises(ContractError, match="planned with track blind"):
+        run(method, prepared)

@@ -12,6 +12,7 @@ from fairbench.data.prepared import Prepared
 from fairbench.runs import draws as taken
 from fairbench.runs.cost import Meter
 from fairbench.runs.curve_points import detailed_point_numbers
+from fairbench.runs.declared import declared
 from fairbench.runs.draws import DRAWS, FRESH_DRAWS
 from fairbench.runs.encoding import FittedPoint, RowsToEncode, encode_point
 from fairbench.runs.plan import make_budget, units_of
@@ -53,7 +54,7 @@ def encoded(
     data: Prepared, method: type[Method], *, detailed: bool
 ) -> tuple[dict[str, np.ndarray], Blurred]:
     encoder = FarAway() if method is Far else Blurred()
-    point = FittedPoint(0, encoder, method(Params()), 0)
+    point = FittedPoint(0, encoder, declared(method), 0)
     rows = RowsToEncode.of(data)
     return encode_point(point, rows, Meter("cpu"), detailed=detailed), encoder
 
@@ -67,7 +68,7 @@ class Signed(Representation):
 
 def test_zeros_are_stored_without_a_sign(prepared: Prepared) -> None:
     """The certificate compares bytes, and auditors and `encode` know no sign of a zero."""
-    point = FittedPoint(0, Signed(), Sharp(Params()), 0)
+    point = FittedPoint(0, Signed(), declared(Sharp), 0)
     arrays = encode_point(point, RowsToEncode.of(prepared), Meter("cpu"), detailed=False)
     for role in AUDIT_ROLES:
         assert not np.signbit(arrays[f"0/z/{role}"]).any()
@@ -197,7 +198,7 @@ def test_a_generator_tells_neither_the_order_of_rows_nor_the_draw(prepared: Prep
     rows = RowsToEncode.of(prepared)
     sizes = [len(rows.x[role]) for role in AUDIT_ROLES]
     encoder = MarksByItsGenerator(sizes)
-    arrays = encode_point(FittedPoint(0, encoder, Blur(Params()), 0), rows, Meter("cpu"))
+    arrays = encode_point(FittedPoint(0, encoder, declared(Blur), 0), rows, Meter("cpu"))
     shares = [arrays[f"0/z/{role}"].mean() for role in AUDIT_ROLES]
     assert np.ptp(shares) < 0.1
     entropies, keys = zip(*encoder.seen, strict=True)
@@ -219,7 +220,7 @@ def test_which_draws_audits_see_is_drawn_by_chance(prepared: Prepared) -> None:
     rows = RowsToEncode.of(prepared)
     seen = set()
     for seed in range(8):
-        point = FittedPoint(0, CountsItsDraws(), Blur(Params()), seed)
+        point = FittedPoint(0, CountsItsDraws(), declared(Blur), seed)
         arrays = encode_point(point, rows, Meter("cpu"))
         seen.add(tuple(np.unique(arrays[f"0/z/{Role.TEST}"])))
         assert len(np.unique(arrays["0/fresh"])) == FRESH_DRAWS

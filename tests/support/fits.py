@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fairbench.data.prepared import Prepared
+from fairbench.runs.declared import declared
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.plan import PlannedUnit
 
@@ -18,6 +19,7 @@ def job_of(*planned: PlannedUnit, data: Prepared, **given: Any) -> FitJob:
         estimate=1.0,
         point_estimate=1.0,
         method=first.method,
+        declared=declared(first.method),
         params=first.params,
         data=data,
         keys=tuple(one.key for one in planned),

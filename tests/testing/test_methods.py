@@ -20,6 +20,7 @@ from fairbench.data.card_dataset import dataset_from_card
 from fairbench.data.loading import load_dataset
 from fairbench.errors import CheckError
 from fairbench.registry import load_registry
+from fairbench.runs.declared import declared
 from fairbench.runs.fit_job import FitJob
 from fairbench.store.status import Status
 from fairbench.testing import CheckResult, check_method, method_checks, parametrize
@@ -361,6 +362,7 @@ def whole_job(trial: MethodTrial) -> FitJob:
         estimate=1.0,
         point_estimate=1.0,
         method=trial.method,
+        declared=declared(trial.method),
         params=trial.method.Params(),
         data=trial.data,
         keys=("a",),
