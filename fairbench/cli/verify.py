@@ -94,6 +94,11 @@ class Findings:
             and all(one.agrees for one in self.alone)
         )
 
+    @property
+    def whole(self) -> bool:
+        """Whether it was checked what its encoder needs."""
+        return all(one.differing is not None for one in self.alone)
+
 
 def verify_command(
     file: Annotated[Path, typer.Argument(help="Submission to verify.")],
@@ -183,7 +188,8 @@ def verify_command(
         _show(found)
         # Before the file, which a full disk may refuse: the verdict took long.
         if found.agree:
-            out.print(f"Verified: {format_count(len(drawn), 'point')} drawn here agree. {path}")
+            agreed = f"{format_count(len(drawn), 'point')} drawn here agree. {path}"
+            out.print(f"Verified{'' if found.whole else ', but not its encoder'}: {agreed}")
         else:
             out.print(f"NOT verified: see above, and {path}.", markup=False)
         # Within: where something cannot be written, the same command need not train again.
