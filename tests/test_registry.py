@@ -1,4 +1,5 @@
 import importlib
+import re
 import subprocess
 import sys
 from importlib.metadata import EntryPoint, PathDistribution, entry_points
@@ -8,12 +9,16 @@ from typing import Any
 
 import pytest
 
-from fairbench.api import Knob
+from fairbench.api import Knob, Track
+from fairbench.api.collection import Collection, CollectionTable
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
 from fairbench.api.metric import Metric
-from fairbench.errors import PluginError, UnknownNameError, nearest
+from fairbench.api.published import BoardFile
+from fairbench.errors import PluginError, StoreError, UnknownNameError, nearest
 from fairbench.hookspecs import hookimpl
+from fairbench.leaderboard.boards import find_board
+from fairbench.leaderboard.collections import find_collection
 from fairbench.registry import family, load_registry, plugin_source
 from fairbench.runs.plan import code_of
 
@@ -218,6 +223,62 @@ def test_two_metrics_cannot_write_one_column(monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setitem(sys.modules, "metrics_plugin", module)
         registry = load_registry([EntryPoint("m", "metrics_plugin", "fairbench")])
         assert owner in registry.broken[0].error
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("distortion{task}", "'distortion.task.', which the metric"),
+        ("accuracy_y_{task}", "which belongs to the metric downstream"),
+        ("accuracy_y_age", "which the metric"),  # may be of a task called age
+        ("mutual_{task}", "which the metric"),
+        ("own{task}", "declares the column 'own.task.'"),
+        ("Own", "declares the column 'Own'"),
+    ],
+)
+def test_a_plugin_cannot_declare_columns_that_others_write(
+    column: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It could write D of its own method."""
+    members: dict[str, Any] = {"name": "remark", "summary": "x", "level": "curve"}
+    members |= {"columns": {column: "x"}, "compute": lambda self, evaluation: {}}
+    made = type("Remark", (Metric,), members)
+    module = ModuleType("remark_plugin")
+    module.register_metrics = hookimpl(lambda: [made])  # type: ignore[attr-defined]
+    module.register_metrics.__name__ = "register_metrics"
+    monkeypatch.setitem(sys.modules, "remark_plugin", module)
+    installed = entry_points(group="fairbench")
+    registry = load_registry([*installed, EntryPoint("m", "remark_plugin", "fairbench")])
+    (broken,) = registry.broken
+    assert re.search(said, broken.error)
+
+
+def test_boards_and_collections_of_a_plugin_are_not_the_usual_ones(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whoever publishes a method cannot choose unseen what it is compared with."""
+    module = ModuleType("boards_plugin")
+    for hook, given in (
+        ("register_boards", [BoardFile("compas-race", 99, tmp_path / "no.board")]),
+        ("register_collections", [Collection("tabular-v99", "x", (CollectionTable("german"),))]),
+    ):
+        function = hookimpl(lambda given=given: given)
+        function.__name__ = hook
+        setattr(module, hook, function)
+    monkeypatch.setitem(sys.modules, "boards_plugin", module)
+    installed = entry_points(group="fairbench")
+    registry = load_registry([*installed, EntryPoint("b", "boards_plugin", "fairbench")])
+    assert not registry.broken
+    assert find_board("published", registry, "compas-race").info.version < 99
+    assert find_collection(None, registry).name == "tabular-v1"
+    with pytest.raises(StoreError):
+        find_board("compas-race-99", registry)
+
+
+def test_a_track_is_no_property(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = method("m", track=property(lambda self: Track.BLIND))
+    (broken,) = load_registry([plugin(monkeypatch, "ok", made)]).broken
+    assert "no Track" in broken.error
 
 
 def test_the_source_of_a_plugin_is_its_whole_package(

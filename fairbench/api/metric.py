@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -314,7 +314,8 @@ class Metric(ABC):
     name, summary : str
         As for methods.
     columns : mapping of str to str
-        Each column it writes, and one line with its meaning and unit.
+        Each column it writes, and one line with its meaning and unit. ``share_{task}`` declares all
+        columns that start with ``share_``.
     level : str
         ``point`` (gets a :class:`PointEvaluation`) or ``curve`` (a :class:`CurveEvaluation`).
     direction : str
@@ -333,16 +334,6 @@ class Metric(ABC):
     direction: ClassVar[str] = "none"
     unit: ClassVar[str] = "1"
     words: ClassVar[Mapping[str, str]] = {}
-
-    @classmethod
-    def undeclared(cls, values: Iterable[str]) -> list[str]:
-        """Return the columns among ``values`` that ``columns`` does not declare.
-
-        ``transfer_{task}`` declares all columns that start with ``transfer_``.
-        """
-        plain = {column for column in cls.columns if "{" not in column}
-        starts = tuple(column.partition("{")[0] for column in cls.columns if "{" in column)
-        return [one for one in values if not (one in plain or str(one).startswith(starts))]
 
     @abstractmethod
     def compute(self, evaluation: Any) -> Mapping[str, float | None]:

@@ -11,7 +11,7 @@ from fairbench.data.files import OFFLINE_ENV, cache_folder, check_file, fetch
 from fairbench.errors import ConfigError, StoreError, UnknownNameError
 from fairbench.leaderboard.board import Board, BoardInfo
 from fairbench.leaderboard.board_file import SUFFIX, read_board, read_models
-from fairbench.registry import Registry
+from fairbench.registry import Registry, distribution_of
 from fairbench.store.records import UnitRecord
 
 PUBLISHED = "published"
@@ -69,8 +69,19 @@ def installed_board(dataset: str, registry: Registry) -> Board | None:
 
     Raises StoreError: its file cannot be read.
     """
-    known = [b for b in registry.boards.values() if b.dataset == dataset and b.path is not None]
+    known = [board for board in _boards_of(dataset, registry) if board.path is not None]
     return _read(max(known, key=lambda board: board.version)) if known else None
+
+
+def _boards_of(dataset: str, registry: Registry) -> list[BoardFile]:
+    """Boards of a dataset: of the distribution that it comes from, where that has any.
+
+    A board of another package has to be named: the package may bring a method to compare with it.
+    """
+    known = [board for board in registry.boards.values() if board.dataset == dataset]
+    home = distribution_of(registry.datasets.sources.get(dataset))
+    own = [b for b in known if distribution_of(registry.board_sources.get(b.name)) == home]
+    return own or known
 
 
 def _newest(registry: Registry, dataset: str | None) -> BoardFile:
@@ -79,7 +90,7 @@ def _newest(registry: Registry, dataset: str | None) -> BoardFile:
             "Which board? --against published needs a dataset.", "Add --dataset NAME."
         )
     name = _dataset_name(dataset, registry)
-    known = [board for board in registry.boards.values() if board.dataset == name]
+    known = _boards_of(name, registry)
     if not known:
         registry.dataset(dataset)  # UnknownNameError names the nearest
         of = ", ".join(sorted({board.dataset for board in registry.boards.values()})) or "none"
@@ -96,7 +107,13 @@ def models_of(name: str, registry: Registry) -> tuple[BoardInfo, list[UnitRecord
 
 
 def _read(source: BoardFile) -> Board:
-    return read_board(_file_of(source))
+    board = read_board(_file_of(source))
+    if (board.info.dataset, board.info.version) != (source.dataset, source.version):
+        raise StoreError(
+            f"The board {source.name} is in truth the {board.info.title}.",
+            "Whoever published it has to name it so.",
+        )
+    return board
 
 
 def _file_of(source: BoardFile) -> Path:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from fairbench.api.collection import Collection, CollectionTable
 from fairbench.errors import ConfigError, UnknownNameError, nearest, say_where, say_why
 from fairbench.files.yaml_mapping import read_yaml
-from fairbench.registry import NAME, Registry
+from fairbench.registry import DISTRIBUTION, NAME, Registry, distribution_of
 
 
 class _Table(BaseModel):
@@ -50,7 +50,7 @@ class _File(BaseModel):
 
 
 def find_collection(name: str | None, registry: Registry) -> Collection:
-    """Return a collection by name, or from a file; None: the newest by name.
+    """Return a collection by name, or from a file; None: the newest of fairbench's, by name.
 
     Raises ConfigError or UnknownNameError: there is none, or the file is not one.
     """
@@ -58,7 +58,10 @@ def find_collection(name: str | None, registry: Registry) -> Collection:
     if name is None:
         if not known:
             raise ConfigError("No plugin registers a collection.", "Name a file of your own.")
-        return known[max(known, key=_edition)]
+        own = [
+            n for n, s in registry.collection_sources.items() if distribution_of(s) == DISTRIBUTION
+        ]
+        return known[max(own or known, key=_edition)]
     if name in known:
         return known[name]
     path = Path(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -85,13 +86,14 @@ def _evaluation(
     ]
     replicates = [from_text(point.replicates) for point in curve.done]
     return CurveEvaluation(
-        points=[point.figures for point in curve.done],
-        reference=reference.figures,
+        # Of the records themselves: no metric may write into them.
+        points=[MappingProxyType(point.figures) for point in curve.done],
+        reference=MappingProxyType(reference.figures),
         costs=costs if one_device else (),
         single_shot=curve.units[0].point in (None, NO_KNOBS),
-        replicates=replicates if all(replicates) else (),
-        reference_replicates=from_text(reference.replicates),
-        knobs=[point.knobs for point in curve.done],
+        replicates=[*map(MappingProxyType, replicates)] if all(replicates) else (),
+        reference_replicates=MappingProxyType(from_text(reference.replicates)),
+        knobs=[MappingProxyType(point.knobs) for point in curve.done],
     )
 
 

@@ -11,6 +11,7 @@ from fairbench.api.metric import Metric
 from fairbench.leaderboard.measured import MeasuredCurve, MetricProblems, compute, mean_of, resample
 from fairbench.leaderboard.ranking import test_over_train
 from fairbench.leaderboard.row_curves import RowCurves
+from fairbench.registry import declared_columns
 from fairbench.stats.intervals import Array, Sample, estimate
 from fairbench.stats.ranks import estimate_over_splits
 
@@ -51,7 +52,7 @@ def compute_figures(
     folds: dict[str, Array] = {}
     for metric in metrics:
         values = [compute(metric, one.evaluation, one.method, problems) for one in measured]
-        for column in metric.columns:
+        for column in declared_columns(metric).names:
             # Several seeds of a split count as one.
             of_split = [
                 _mean_of_seeds(
@@ -74,7 +75,7 @@ def compute_figures(
             samples |= _make_samples(metric, values, measured, problems)
     for column, sample in samples.items():
         figures[f"{column}_low"], figures[f"{column}_high"] = _interval(column, sample)
-    declared = {column for metric in metrics for column in metric.columns}
+    declared = {column for metric in metrics for column in declared_columns(metric).names}
     for column, of_folds in folds.items():
         if f"{column}_low" in declared:
             ends = estimate_over_splits(
@@ -118,7 +119,7 @@ def _make_samples(
     """Columns of a metric with replicates of every seed."""
     resampled = [resample(metric, one, problems) for one in measured]
     samples = {}
-    for column in metric.columns:
+    for column in declared_columns(metric).names:
         figures = [value.get(column) for value in values]
         rows = [replicates[column] for replicates in resampled if column in replicates]
         known = [figure for figure in figures if figure is not None]

@@ -355,10 +355,7 @@ class AcrossRow(VariantRow):
         "probability that a fold's figure is better than one of the other method on the same "
         "table, mean over tables by weight",
     ] = None
-    improvement_low: Annotated[
-        float | None,
-        "lower end of its approximate 95% interval over sources; empty where all agree",
-    ] = None
+    improvement_low: Annotated[float | None, "lower end of its interval, as of mean_rank"] = None
     improvement_high: Annotated[float | None, "upper end of the same interval"] = None
     p_value: Annotated[
         float | None,

@@ -6,17 +6,22 @@ from fairbench.registry.catalogue import (
     Catalogue,
     Registry,
     column_owners,
+    distribution_of,
     taken_name,
 )
-from fairbench.registry.loading import load_registry
+from fairbench.registry.columns import declared_columns
+from fairbench.registry.loading import DISTRIBUTION, load_registry
 from fairbench.registry.source import earlier_code, family, plugin_source, plugin_version
 
 __all__ = [
+    "DISTRIBUTION",
     "NAME",
     "BrokenPlugin",
     "Catalogue",
     "Registry",
     "column_owners",
+    "declared_columns",
+    "distribution_of",
     "earlier_code",
     "family",
     "load_registry",

@@ -105,7 +105,9 @@ class Registry:
     datasets: Catalogue[Dataset] = field(default_factory=lambda: Catalogue("dataset"))
     metrics: Catalogue[Metric] = field(default_factory=lambda: Catalogue("metric"))
     collections: dict[str, Collection] = field(default_factory=dict)
+    collection_sources: dict[str, str] = field(default_factory=dict)
     boards: dict[str, BoardFile] = field(default_factory=dict)
+    board_sources: dict[str, str] = field(default_factory=dict)
     broken: list[BrokenPlugin] = field(default_factory=list)
 
     def dataset(self, name: str) -> type[Dataset]:
@@ -129,6 +131,11 @@ class Registry:
                 f"Write another into the card: name: my-{dataset.name}",
             )
         return dataset
+
+
+def distribution_of(source: str | None) -> str | None:
+    """Return the distribution of a source: of ``NAME (DISTRIBUTION)``."""
+    return None if source is None else source.rpartition("(")[2].rstrip(")")
 
 
 def column_owners(metrics: Catalogue[Any]) -> dict[str, str]:

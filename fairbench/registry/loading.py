@@ -23,6 +23,7 @@ from fairbench.api.metric import Metric
 from fairbench.api.published import BoardFile
 from fairbench.errors import PluginError, nearest, place_of, text_of
 from fairbench.registry.catalogue import NAME, BrokenPlugin, Catalogue, Registry, column_owners
+from fairbench.registry.columns import declared_columns
 
 T = TypeVar("T")
 N = TypeVar("N", Collection, BoardFile)
@@ -56,7 +57,8 @@ def load_registry(points: Iterable[EntryPoint] | None = None) -> Registry:
             # What a plugin prints must not stand among the output of a command.
             with redirect_stdout(sys.stderr):
                 # Distributions may give their entry points one name, but not one name and value.
-                _add_plugin(registry, manager, point.load(), f"{source}: {point.value}", source)
+                plugin, name = point.load(), f"{source}: {point.value}"
+                _add_plugin(registry, manager, plugin, name, source, built_in=_is_built_in(point))
         # A plugin may do anything at import, sys.exit included; the others must still load.
         except (Exception, SystemExit) as error:
             registry.broken.append(BrokenPlugin(source, _describe(error)))
@@ -80,7 +82,13 @@ def _describe(error: BaseException) -> str:
 
 
 def _add_plugin(
-    registry: Registry, manager: pluggy.PluginManager, plugin: Any, name: str, source: str
+    registry: Registry,
+    manager: pluggy.PluginManager,
+    plugin: Any,
+    name: str,
+    source: str,
+    *,
+    built_in: bool,
 ) -> None:
     """Register a plugin with the manager, and its classes with the catalogues: all or nothing."""
     try:
@@ -97,6 +105,9 @@ def _add_plugin(
         methods = _with_classes(registry.methods, given["register_methods"], Method, source)
         datasets = _with_classes(registry.datasets, given["register_datasets"], Dataset, source)
         metrics = _with_classes(registry.metrics, given["register_metrics"], Metric, source)
+        if not built_in:
+            for added in metrics.classes.keys() - registry.metrics.classes.keys():
+                _check_columns(metrics.classes[added], metrics)
         collections = _with_named(
             registry.collections, given["register_collections"], Collection, "register_collections"
         )
@@ -109,6 +120,11 @@ def _add_plugin(
             manager.unregister(plugin)
         raise
     registry.methods, registry.datasets, registry.metrics = methods, datasets, metrics
+    for made, known, sources in (
+        (collections, registry.collections, registry.collection_sources),
+        (boards, registry.boards, registry.board_sources),
+    ):
+        sources.update(dict.fromkeys(made.keys() - known.keys(), source))
     registry.collections, registry.boards = collections, boards
 
 
@@ -141,7 +157,7 @@ def _with_classes(
     for cls in chain.from_iterable(results):
         _check_class(cls, base, catalogue.kind)
         if issubclass(cls, Metric):
-            _check_columns(cls, extended)
+            _check_names_of_columns(cls, extended)
         extended.add(cls, source)
     return extended
 
@@ -181,7 +197,8 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
         )
     for attribute, allowed in _KINDS_OF_VALUES.get(kind, {}).items():
         value = getattr(cls, attribute, None)
-        if not isinstance(value, allowed | property):
+        varies = attribute not in ("track", "coding", "shots") and isinstance(value, property)
+        if not isinstance(value, allowed) and not varies:
             raise PluginError(
                 f"The {kind} {cls.__qualname__} has {attribute} = {value!r}, no "
                 f"{allowed.__name__}.",
@@ -202,6 +219,8 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
             ) from None
 
 
+_COLUMN = re.compile(r"[a-z][a-z0-9_]*(_\{task\})?")
+
 _KINDS_OF_VALUES: Mapping[str, Mapping[str, type]] = {
     "method": {"track": Track, "coding": Coding, "shots": Shots, "aliases": tuple, "knobs": tuple},
     "dataset": {"files": tuple, "sensitive": tuple, "aliases": tuple},
@@ -210,7 +229,25 @@ _KINDS_OF_VALUES: Mapping[str, Mapping[str, type]] = {
 """What attributes hold that commands read of every registered class."""
 
 
-def _check_columns(metric: type[Metric], others: Catalogue[Any]) -> None:
+def _check_columns(metric: type[Metric], known: Catalogue[Metric]) -> None:
+    """Raise PluginError for a column that another metric may write, too."""
+    for other in known.classes.values():
+        shared = declared_columns(metric).shared_with(declared_columns(other))
+        if other is not metric and shared is not None:
+            raise PluginError(
+                f"The metric {metric.name!r} declares the column {shared!r}, which the metric "
+                f"{other.name!r} may write, too.",
+                "Choose another name for the column.",
+            )
+    for column in metric.columns:
+        if not _COLUMN.fullmatch(column):
+            raise PluginError(
+                f"The metric {metric.name!r} declares the column {column!r}.",
+                "Write small letters, digits and _, and at the end _{task} for one of each task.",
+            )
+
+
+def _check_names_of_columns(metric: type[Metric], others: Catalogue[Any]) -> None:
     """Raise PluginError for a column of another metric, or of the core."""
     owners = column_owners(others)
     for column in metric.columns:

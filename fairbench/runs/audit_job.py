@@ -132,13 +132,15 @@ class AuditJob:
             evaluation, audited = self._evaluate(
                 number, rows, arrays, (soft, soft_of_target), of_point
             )
+            # Before any metric of a plugin has seen them.
+            replicates = to_text(evaluation.replicates)
             values, faults = _all_columns(self.metrics, evaluation)
             results.append(
                 Measurement(
                     key,
                     values,
                     seconds=time.perf_counter() - start,
-                    replicates=to_text(evaluation.replicates),
+                    replicates=replicates,
                     auditors=_readings(audited),
                     estimated=new_labels,
                     faults=faults,
@@ -199,7 +201,10 @@ def _all_columns(
     faults = []
     for metric in metrics:
         try:
-            values.update(measured_columns(metric, evaluation))
+            found = measured_columns(metric, evaluation)
+            for column in found.keys() & values.keys():
+                raise ContractError(f"The metric {metric.name} returned {column}: it has that.")
+            values |= found
         except ContractError as error:
             # Tables cannot be without a built-in figure; a plugin's columns may be empty.
             if metric.__module__.startswith("fairbench."):

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairbench.api.metric import Metric
+from fairbench.registry import declared_columns
 from fairbench.store.text import clean_line
 
 
@@ -39,7 +40,8 @@ def checked_columns(metric: type[Metric], values: Any) -> dict[str, float | None
             f"The metric {metric.name} returned {short_repr(values)}; it should return a value "
             "for each of its columns, as a mapping."
         )
-    for column in metric.undeclared(values):
+    values = dict(values)
+    for column in declared_columns(metric).undeclared(values):
         raise ValueError(
             f"The metric {metric.name} returned {short_repr(column)}, which it does not declare "
             "in columns."

@@ -15,6 +15,7 @@ import numpy as np
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.leaderboard.frames import WITHOUT_NUMBER
 from fairbench.metrics.columns import RESERVED
+from fairbench.registry import declared_columns
 from fairbench.store.returned_values import is_finite_number, short_repr
 from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_declarations import check_texts
@@ -25,7 +26,7 @@ from fairbench.testing.surroundings import check_unharmed
 LEVELS = ("point", "curve")
 DIRECTIONS = ("lower", "higher", "none")
 
-_COLUMN = re.compile(r"[a-z][a-z0-9_]*(\{task\})?")
+_COLUMN = re.compile(r"[a-z][a-z0-9_]*(_\{task\})?")
 
 
 @dataclass
@@ -133,7 +134,7 @@ def _of(name: str) -> str:
 def complete(trial: MetricTrial) -> None:
     """Columns are looked up by their declaration; an undeclared one cannot be read."""
     for values in trial.values.values():
-        for column in trial.metric.undeclared(values):
+        for column in declared_columns(trial.metric).undeclared(values):
             raise BrokenPromise(
                 f"compute gives {column!r}, which is not declared.", "Declare it in columns."
             )

@@ -259,12 +259,16 @@ def test_a_board_to_download_is_checked(tmp_path: Path, monkeypatch: pytest.Monk
     folder = tmp_path / "cache" / "boards"
     registry = Registry()
     file = DataFile("b.board", ("http://127.0.0.1:9/b.board",), hashlib.sha256(content).hexdigest())
-    registry.boards = {"b-1": BoardFile("b", 1, download=file)}
+    info = board_of(tmp_path / "store").info
+    source_of_it = BoardFile(info.dataset, info.version, download=file)
+    registry.boards = {"b-1": source_of_it, "b-2": BoardFile("b", 2, download=file)}
     with pytest.raises(StoreError, match="cannot be downloaded"):
         find_board("b-1", registry)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "b.board").write_bytes(content)
     assert find_board("b-1", registry).info.dataset == "adults-gender"
+    with pytest.raises(StoreError, match="b-2 is in truth the board adults-gender"):
+        find_board("b-2", registry)
     (folder / "b.board").write_bytes(content[:-1])
     with pytest.raises(FairbenchError, match="altered"):
         find_board("b-1", registry)

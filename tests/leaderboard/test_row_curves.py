@@ -1,13 +1,15 @@
 """A table with replicated and other rows: in the CSV, the terminal, the page and figures."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from fairbench.api.metric import CurveEvaluation
+from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.cli.app import app
 from fairbench.leaderboard.build import build
 from fairbench.leaderboard.frames import load_leaderboard
@@ -20,7 +22,7 @@ from fairbench.models.query import ResultsLocation
 from fairbench.models.recommend import gather_candidates
 from fairbench.models.results import StoredResults
 from fairbench.models.select import first_split
-from fairbench.registry import load_registry
+from fairbench.registry import declared_columns, load_registry
 from fairbench.report.figures import curves_figure
 from fairbench.report.gather import DatasetReport, gather
 from fairbench.report.ranks_figure import ranks_figure
@@ -154,6 +156,29 @@ def test_a_split_of_which_a_seed_has_no_figure_has_none() -> None:
     assert len(of_folds) == 2
     # On these test rows nothing can be read of s from x.
     assert areas(-0.001) == (None, [])
+
+
+def test_a_metric_cannot_take_the_column_of_another_when_it_computes() -> None:
+    class Late(Metric):
+        name = "late"
+        summary = "declares the area as its own"
+        level = "curve"
+        columns: ClassVar[dict[str, str]] = {"own": "a number"}
+
+        def compute(self, evaluation: CurveEvaluation) -> Mapping[str, float | None]:
+            self.columns["aufdc"] = "not its own"
+            return {"own": 1.0, "aufdc": 0.0}
+
+    declared_columns(Late)  # as when it is registered
+    figures = {"distortion": 0.5, "mutual_information": 0.03}
+    figures |= {f"{name}_validation": value for name, value in figures.items()}
+    ends = {"mutual_information_max": 0.05, "distortion_max": 1.0}
+    ends |= {f"{name}_validation": value for name, value in ends.items()}
+    curve = MeasuredCurve("m", "official", CurveEvaluation(points=[figures], reference=ends))
+    problems = MetricProblems()
+    found = compute_figures(RowCurves(0, "official", [], []), [curve], [Aufdc, Late], problems)
+    assert found.values["aufdc"] > 0.1
+    assert "does not declare" in problems.lines()[0]
 
 
 def test_figures_are_means_over_folds_and_the_official_split_stands_apart(

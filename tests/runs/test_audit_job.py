@@ -1,13 +1,15 @@
 """What an audit job takes from metrics of points."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from fairbench.api.metric import Metric
-from fairbench.runs.audit_job import measured_columns, protect
+from fairbench.metrics.points import Distortion
+from fairbench.registry import declared_columns
+from fairbench.runs.audit_job import _all_columns, measured_columns, protect
 from fairbench.runs.plugin_values import ContractError
 from fairbench.testing.sample_evaluations import point_evaluations
 
@@ -70,3 +72,39 @@ def test_a_metric_cannot_write_into_what_other_metrics_read() -> None:
 
     with pytest.raises(ContractError, match="read-only"):
         measured_columns(Overwrites, evaluation)
+
+
+def test_a_metric_of_a_plugin_cannot_write_the_columns_of_another() -> None:
+    evaluation = point_evaluations()["whole"]
+
+    class Grows(Gives):
+        """Declares a column when it computes it."""
+
+        columns: ClassVar[dict[str, str]] = {"own": "a number"}
+
+        def compute(self, evaluation: Any) -> Mapping[str, float | None]:
+            self.columns["distortion"] = "not its own"
+            return {"own": 1.0, "distortion": 0.0}
+
+    class Says(Gives):
+        columns: ClassVar[dict[str, str]] = {"distortion": "another's, too"}
+
+        def compute(self, evaluation: Any) -> Mapping[str, float | None]:
+            return {"distortion": 0.0}
+
+    declared_columns(Grows)  # as when it is registered
+    values, faults = _all_columns([Distortion, Grows, Says], evaluation)
+    assert values["distortion"] != 0
+    assert "own" not in values
+    assert len(faults) == 2
+
+
+def test_a_mapping_that_tells_other_names_the_second_time_is_read_once() -> None:
+    class Two(dict[str, float]):
+        def __iter__(self) -> Any:
+            return iter(["own"])
+
+        def keys(self) -> Any:
+            return ["own"]
+
+    assert measured_columns(type("Lies", (Gives,), {"given": Two(own=1.0, d=0.0)}), None)
