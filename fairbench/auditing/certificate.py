@@ -70,7 +70,7 @@ def certify(
         With fewer than two groups, or without certifying rows.
     """
     if groups < 2:
-        raise InputError("Codes of one group tell of no group.", "Give the rows of at least two.")
+        raise InputError("With one group there is nothing to certify.", "Give rows of two or more.")
     if not len(z):
         raise InputError("There are no certifying rows.", "Give rows that trained nothing.")
     # By bytes, so that even 0.0 and -0.0 differ, as they do to the holder of z.

@@ -15,6 +15,7 @@ from fairbench.api.metric import Metric, PointEvaluation
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepared import Prepared
 from fairbench.errors import StoreError, text_of
+from fairbench.registry import declared_columns
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.plugin_values import ContractError, Progress
 from fairbench.runs.point_arrays import NOT_AUDITED, ArrayName, PointArrays
@@ -197,6 +198,8 @@ def _all_columns(
 ) -> tuple[dict[str, float | None], list[str]]:
     """Compute the columns of all metrics, and what those of plugins raised."""
     protect(evaluation)
+    for metric in metrics:
+        declared_columns(metric)  # before the code of any of them runs
     values: dict[str, float | None] = {}
     faults = []
     for metric in metrics:

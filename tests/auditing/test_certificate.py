@@ -119,7 +119,9 @@ def test_one_sets_shares_fall_short_by_no_more_than_is_paid_for(n: int, m: int) 
             assert law @ (difference < p - q - paid) @ other <= 0.05
 
 
-@pytest.mark.parametrize(("groups", "rows", "message"), [(1, 4, "one group"), (2, 0, "no certi")])
+@pytest.mark.parametrize(
+    ("groups", "rows", "message"), [(1, 4, "With one group"), (2, 0, "no certi")]
+)
 def test_what_cannot_be_certified_is_refused(groups: int, rows: int, message: str) -> None:
     z = np.zeros((rows, 1), np.float32)
     with pytest.raises(InputError, match=message):

@@ -8,7 +8,6 @@ import pytest
 
 from fairbench.api.metric import Metric
 from fairbench.metrics.points import Distortion
-from fairbench.registry import declared_columns
 from fairbench.runs.audit_job import _all_columns, measured_columns, protect
 from fairbench.runs.plugin_values import ContractError
 from fairbench.testing.sample_evaluations import point_evaluations
@@ -92,7 +91,6 @@ def test_a_metric_of_a_plugin_cannot_write_the_columns_of_another() -> None:
         def compute(self, evaluation: Any) -> Mapping[str, float | None]:
             return {"distortion": 0.0}
 
-    declared_columns(Grows)  # as when it is registered
     values, faults = _all_columns([Distortion, Grows, Says], evaluation)
     assert values["distortion"] != 0
     assert "own" not in values
