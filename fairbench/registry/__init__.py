@@ -9,11 +9,12 @@ from fairbench.registry.catalogue import (
     distribution_of,
     taken_name,
 )
-from fairbench.registry.columns import declared_columns
+from fairbench.registry.columns import COLUMN, declared_columns
 from fairbench.registry.loading import DISTRIBUTION, load_registry
 from fairbench.registry.source import earlier_code, family, plugin_source, plugin_version
 
 __all__ = [
+    "COLUMN",
     "DISTRIBUTION",
     "NAME",
     "BrokenPlugin",

@@ -7,11 +7,15 @@ before them.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from fairbench.api.metric import Metric
+
+COLUMN = re.compile(r"[a-z][a-z0-9_]*(_\{task\})?")
+"""Names of columns, as metrics declare them."""
 
 
 @dataclass(frozen=True)
@@ -41,17 +45,18 @@ class Columns:
 
     def shared_with(self, other: Columns) -> str | None:
         """Return a column, as declared here, that another metric declares too; None: none is."""
-        for name in self.names:
-            start = name.partition("{")[0]
-            if name in other.names or ("{" not in name and other.declare(name)):
-                return name
-            if "{" in name and any(
-                theirs.startswith(start) or ("{" in of and start.startswith(theirs))
-                for of in other.names
-                for theirs in [of.partition("{")[0]]
-            ):
-                return name
-        return None
+        shared = (one for one in self.names if any(_overlap(one, its) for its in other.names))
+        return next(shared, None)
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two columns, as declared, may have a name in common."""
+    start, of_other = one.partition("{")[0], other.partition("{")[0]
+    if "{" in one and "{" in other:
+        return start.startswith(of_other) or of_other.startswith(start)
+    if "{" in one:
+        return other.startswith(start)
+    return one.startswith(of_other) if "{" in other else one == other
 
 
 @functools.cache

@@ -23,7 +23,7 @@ from fairbench.api.metric import Metric
 from fairbench.api.published import BoardFile
 from fairbench.errors import PluginError, nearest, place_of, text_of
 from fairbench.registry.catalogue import NAME, BrokenPlugin, Catalogue, Registry, column_owners
-from fairbench.registry.columns import declared_columns
+from fairbench.registry.columns import COLUMN, declared_columns
 
 T = TypeVar("T")
 N = TypeVar("N", Collection, BoardFile)
@@ -219,8 +219,6 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
             ) from None
 
 
-_COLUMN = re.compile(r"[a-z][a-z0-9_]*(_\{task\})?")
-
 _KINDS_OF_VALUES: Mapping[str, Mapping[str, type]] = {
     "method": {"track": Track, "coding": Coding, "shots": Shots, "aliases": tuple, "knobs": tuple},
     "dataset": {"files": tuple, "sensitive": tuple, "aliases": tuple},
@@ -240,7 +238,7 @@ def _check_columns(metric: type[Metric], known: Catalogue[Metric]) -> None:
                 "Choose another name for the column.",
             )
     for column in metric.columns:
-        if not _COLUMN.fullmatch(column):
+        if not COLUMN.fullmatch(column):
             raise PluginError(
                 f"The metric {metric.name!r} declares the column {column!r}.",
                 "Write small letters, digits and _, and at the end _{task} for one of each task.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ import numpy as np
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.leaderboard.frames import WITHOUT_NUMBER
 from fairbench.metrics.columns import RESERVED
-from fairbench.registry import declared_columns
+from fairbench.registry import COLUMN, declared_columns
 from fairbench.store.returned_values import is_finite_number, short_repr
 from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_declarations import check_texts
@@ -25,8 +24,6 @@ from fairbench.testing.surroundings import check_unharmed
 
 LEVELS = ("point", "curve")
 DIRECTIONS = ("lower", "higher", "none")
-
-_COLUMN = re.compile(r"[a-z][a-z0-9_]*(_\{task\})?")
 
 
 @dataclass
@@ -97,7 +94,7 @@ def columns(trial: MetricTrial) -> None:
     owners = {c: f"the metric {m.name!r}" for m in others for c in m.columns}
     owners.update(dict.fromkeys(RESERVED, "the leaderboard itself"))
     for column, text in declared.items():
-        if not _COLUMN.fullmatch(column):
+        if not COLUMN.fullmatch(column):
             raise BrokenPromise(
                 f"{column!r} is not a column name.", "Lower-case words joined by underscores."
             )
