@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fairbench.api import Collection, CollectionTable
+from fairbench.api import Collection, CollectionTable, Method
 from fairbench.cli.across import show_verdict, write_across
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.leaderboard.across import Verdict, compare_across
@@ -73,6 +73,28 @@ def only(tables: list[Tables], collection: Collection, registry: Registry) -> Ve
     assert len(verdicts) == 1
     assert not unranked
     return verdicts[0]
+
+
+def test_a_plugin_cannot_choose_what_others_are_compared_with() -> None:
+    class Easy(Method):
+        name = "easy"
+        summary = "Easily beaten."
+        tested_against = True
+
+    registry = load_registry()
+    registry.methods.add(Easy, "easy (some-package)")
+    tables = [
+        a_table(
+            name,
+            [
+                with_folds("sofair", folds(0.1, k)),
+                with_folds("easy", folds(0.15, k + 20)),
+                with_folds("drop-features", folds(0.2, k + 40)),
+            ],
+        )
+        for k, name in enumerate(NAMES)
+    ]
+    assert only(tables, TEN, registry).reference == "drop-features"
 
 
 def test_ranks_wins_and_tests_against_the_reference(registry: Registry) -> None:
