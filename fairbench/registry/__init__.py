@@ -9,7 +9,7 @@ from fairbench.registry.catalogue import (
     distribution_of,
     taken_name,
 )
-from fairbench.registry.columns import COLUMN, declared_columns
+from fairbench.registry.columns import COLUMN, Columns, declared_columns
 from fairbench.registry.loading import DISTRIBUTION, load_registry
 from fairbench.registry.source import earlier_code, family, plugin_source, plugin_version
 
@@ -19,6 +19,7 @@ __all__ = [
     "NAME",
     "BrokenPlugin",
     "Catalogue",
+    "Columns",
     "Registry",
     "column_owners",
     "declared_columns",

@@ -14,7 +14,7 @@ import numpy as np
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.leaderboard.frames import WITHOUT_NUMBER
 from fairbench.metrics.columns import RESERVED
-from fairbench.registry import COLUMN, declared_columns
+from fairbench.registry import COLUMN, Columns, declared_columns
 from fairbench.store.returned_values import is_finite_number, short_repr
 from fairbench.testing.check_results import BrokenPromise, Unmet
 from fairbench.testing.method_declarations import check_texts
@@ -89,10 +89,6 @@ def columns(trial: MetricTrial) -> None:
         raise BrokenPromise(
             f"columns is {declared!r}.", "Write {'my_column': 'what it means, unit'}."
         )
-    own = trial.metric.name if trial.metric in trial.others else None
-    others = [other for other in trial.others if other.name != own]
-    owners = {c: f"the metric {m.name!r}" for m in others for c in m.columns}
-    owners.update(dict.fromkeys(RESERVED, "the leaderboard itself"))
     for column, text in declared.items():
         if not COLUMN.fullmatch(column):
             raise BrokenPromise(
@@ -100,8 +96,12 @@ def columns(trial: MetricTrial) -> None:
             )
         if not isinstance(text, str) or not text.strip():
             raise BrokenPromise(f"{column!r} is not explained.", "Write a line on its meaning.")
-        if column in owners:
-            raise BrokenPromise(f"{column!r} belongs to {owners[column]}.", "Choose another name.")
+    if trial.metric not in trial.others:  # those are compared when they are loaded
+        others = {f"the metric {m.name!r}": declared_columns(m) for m in trial.others}
+        others["the leaderboard itself"] = Columns(tuple(RESERVED))
+        for owner, taken in others.items():
+            if (shared := Columns(tuple(declared)).shared_with(taken)) is not None:
+                raise BrokenPromise(f"{shared!r} belongs to {owner}.", "Choose another name.")
     for column, word in trial.metric.words.items():
         if column not in declared or not isinstance(word, str) or word not in WITHOUT_NUMBER:
             raise BrokenPromise(

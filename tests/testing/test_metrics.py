@@ -88,6 +88,10 @@ class TakenColumn(Spread):
     columns: ClassVar = {"mutual_information": "text"}
 
 
+class TakenColumns(Spread):
+    columns: ClassVar = {"mutual_{task}": "text"}
+
+
 class ReservedColumn(Spread):
     columns: ClassVar = {"rank": "text"}
 
@@ -201,6 +205,7 @@ def test_a_metric_of_curves_is_not_blamed_for_another_metric(other: type[Metric]
             "'mutual_information' belongs to the metric 'information'",
         ),
         (OtherWords, "columns are named", "the word 'unknown'"),
+        (TakenColumns, "columns are named", "'mutual_{task}' belongs to the metric 'information'"),
         (ReservedColumn, "columns are named", "'rank' belongs to the leaderboard"),
         (NotANumber, "finite numbers", "z_spread is nan"),
         (NotANumberOfNothing, "finite numbers", "without information z_spread is inf"),
