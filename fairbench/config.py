@@ -219,7 +219,7 @@ class RunConfig(ExecutorConfig):
 
     methods: Names = Field(min_length=1)
     datasets: DatasetNames = Field(min_length=1)
-    seeds: tuple[int, ...] = Field((0,), min_length=1)
+    seeds: tuple[Annotated[int, BeforeValidator(_no_truth_value)], ...] = Field((0,), min_length=1)
     splits: int | None = Field(None, ge=2, le=MAX_FOLDS)
     shift: str | None = Field(None, min_length=1, max_length=200)
     budget: BudgetName = "full"

@@ -37,6 +37,7 @@ def test_durations(text: str, seconds: float) -> None:
         ({"budget": "huge"}, "full, quick or a number"),
         ({"budget": "0"}, "full, quick or a number"),
         ({"seeds": (-1,)}, "whole numbers from 0"),
+        ({"seeds": (True,)}, "a number is needed, not yes or no"),
         ({"points": 1}, "at least 2 is needed"),
         ({"timeout": "soon"}, "not a duration"),
         ({"workers": 0}, "at least 1 is needed"),

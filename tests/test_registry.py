@@ -234,6 +234,8 @@ def test_two_metrics_cannot_write_one_column(monkeypatch: pytest.MonkeyPatch) ->
         ("mutual_{task}", "which the metric"),
         ("own{task}", "declares the column 'own.task.'"),
         ("Own", "declares the column 'Own'"),
+        ("point_{task}", "which the leaderboard may write"),
+        ("spread_{task}", "of curves declares columns by task"),
     ],
 )
 def test_a_plugin_cannot_declare_columns_that_others_write(

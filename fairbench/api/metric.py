@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -314,17 +314,17 @@ class Metric(ABC):
     name, summary : str
         As for methods.
     columns : mapping of str to str
-        Each column it writes, and one line with its meaning and unit. ``share_{task}`` declares all
-        columns that start with ``share_``.
+        Each column it writes, and one line with its meaning and unit. In a metric of points
+        ``share_{task}`` declares all columns that start with ``share_``.
     level : str
         ``point`` (gets a :class:`PointEvaluation`) or ``curve`` (a :class:`CurveEvaluation`).
     direction : str
         Which values are better: ``lower``, ``higher`` or ``none``.
     unit : str
         ``nats``, ``seconds``, ``1`` for a plain ratio.
-    words : mapping of str to str
-        Optional, for point metrics. By column: the word that tables show where ``compute`` returned
-        None. Use ``vacuous`` only: :func:`fairbench.load_leaderboard` understands no other word.
+    vacuous_columns : set of str
+        Optional, for point metrics: upper bounds that say nothing where ``compute`` returns None.
+        Tables show the word ``vacuous`` there.
     """
 
     name: ClassVar[str]
@@ -333,7 +333,7 @@ class Metric(ABC):
     level: ClassVar[str]
     direction: ClassVar[str] = "none"
     unit: ClassVar[str] = "1"
-    words: ClassVar[Mapping[str, str]] = {}
+    vacuous_columns: ClassVar[Set[str]] = frozenset()
 
     @abstractmethod
     def compute(self, evaluation: Any) -> Mapping[str, float | None]:

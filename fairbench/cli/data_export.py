@@ -15,7 +15,8 @@ from fairbench.cli.options import DataRoot, DatasetName
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.card_dataset import CardDataset
 from fairbench.data.files import data_root, find_files
-from fairbench.data.loading import load_dataset, load_table
+from fairbench.data.loading import load_table
+from fairbench.data.prepare import prepare
 from fairbench.data.writing import keep_other_tables
 from fairbench.errors import ConfigError, DataError
 from fairbench.files import write_file
@@ -42,7 +43,7 @@ def data_export_command(
     table = obtained.table
     if not isinstance(table, Table):
         raise DataError(f"{dataset.name!r} has images, which no table holds.")
-    data = load_dataset(dataset, root=data_root)
+    data = prepare(table, dataset, source=obtained.source, origin=obtained.origin)
     role = np.full(len(table.s), "", dtype=object)
     for each, rows in data.roles.items():
         role[rows.numbers] = each.value

@@ -69,7 +69,7 @@ class MissingPolicy(enum.StrEnum):
         return MissingPolicy.CATEGORY_OR_DROP if self.has_category else MissingPolicy.DROP
 
 
-class _Part(BaseModel):
+class CardPart(BaseModel):
     """A mapping in the card; empty keys count as absent."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -86,7 +86,7 @@ OneOrMore = BeforeValidator(lambda value: [value] if isinstance(value, str) else
 """A single value of the card stands for a list of one."""
 
 
-class SensitiveColumn(_Part):
+class SensitiveColumn(CardPart):
     """A column of S."""
 
     column: str
@@ -110,7 +110,7 @@ def _check_task(name: str) -> str:
     return name
 
 
-class LabelColumn(_Part):
+class LabelColumn(CardPart):
     """A task label."""
 
     column: Annotated[str, AfterValidator(_check_task)]
@@ -124,14 +124,14 @@ class LabelColumn(_Part):
         return self
 
 
-class OfficialTest(_Part):
+class OfficialTest(CardPart):
     """The official test set: the rows with ``value`` in ``column``."""
 
     column: str
     value: str
 
 
-class Card(_Part):
+class Card(CardPart):
     """The content of a dataset card; unknown keys are errors."""
 
     name: str  # name of the dataset in leaderboards

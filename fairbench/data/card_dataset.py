@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from fairbench.api import Architecture
 from fairbench.api.dataset import Dataset, Table
-from fairbench.data.card import Card, LabelColumn, OfficialTest, SensitiveColumn, _Part, slug
+from fairbench.data.card import Card, CardPart, LabelColumn, OfficialTest, SensitiveColumn, slug
 from fairbench.data.tables import read_table, respelt
 from fairbench.errors import (
     ConfigError,
@@ -93,7 +93,7 @@ def read_card(path: Path) -> Card:
     return card
 
 
-_PARTS: Mapping[str, type[_Part]] = {
+_PARTS: Mapping[str, type[CardPart]] = {
     "sensitive": SensitiveColumn,
     "labels": LabelColumn,
     "unseen": LabelColumn,

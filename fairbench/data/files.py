@@ -133,12 +133,10 @@ def check_file(path: Path, file: DataFile) -> None:
         )
     if file.sha256 is None:
         return
-    digest = hashlib.sha256()
     try:
         size = path.stat().st_size
         with path.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                digest.update(block)
+            digest = hashlib.file_digest(stream, "sha256")
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}.", "Check it.") from error
     if digest.hexdigest() != file.sha256:

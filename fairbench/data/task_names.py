@@ -14,6 +14,8 @@ def fault_of_task_name(name: object) -> str | None:
         return "names of tasks are printable characters"
     if len(name) > MAX_TASK_LENGTH:
         return f"names of tasks have at most {MAX_TASK_LENGTH} characters"
+    if name.startswith("validation_"):
+        return "what is measured on the validation set has names that begin with 'validation_'"
     if name in TAKEN_TASKS:
         return f"a figure is called accuracy_y_{name} already"
     return None

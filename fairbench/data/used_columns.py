@@ -41,7 +41,7 @@ class UsedColumns:
     def of(cls, preprocessing: Preprocessing, columns: Sequence[int] | None) -> UsedColumns:
         """Of the columns of x that an encoder reads; None: all."""
         features = preprocessing.features
-        used = {features[i].source for i in columns or range(len(features))}
+        used = {features[i].source for i in (range(len(features)) if columns is None else columns)}
         places = [i for i, feature in enumerate(features) if feature.source in used]
         own = replace(
             preprocessing,

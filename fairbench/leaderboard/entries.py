@@ -20,6 +20,7 @@ from fairbench.leaderboard.row_curves import RowCurves, missing_seeds
 from fairbench.leaderboard.row_figures import compute_figures
 from fairbench.leaderboard.select import CurveRecords, SelectedRecords
 from fairbench.metrics.rows import LeaderboardRow
+from fairbench.registry import declared_columns
 
 
 def make_entry(
@@ -94,7 +95,7 @@ def _official_area(
     areas = [
         compute(metric, one.evaluation, one.method, problems).get("aufdc")
         for metric in metrics
-        if "aufdc" in metric.columns
+        if declared_columns(metric).declares("aufdc")
         for one in evaluate_curves(complete, records)
     ]
     return mean_of(areas)

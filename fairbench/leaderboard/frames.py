@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fairbench.errors import DataError
+from fairbench.metrics.columns import VACUOUS
 from fairbench.metrics.earlier_names import present_name
 from fairbench.metrics.rows import columns_of_type
 
@@ -22,8 +23,8 @@ TEXT = columns_of_type(str)
 WHOLE = columns_of_type(int) | {"distinct_codes"}
 """Columns of whole numbers."""
 
-WITHOUT_NUMBER = ("", "vacuous")
-"""What a column of numbers says where it has none; ``vacuous``: the certificate says nothing."""
+WITHOUT_NUMBER = ("", VACUOUS)
+"""What a column of numbers says where it has none."""
 
 YES_OR_NO = columns_of_type(bool)
 """Columns of True and False; all other columns hold numbers."""
@@ -134,7 +135,8 @@ def load_leaderboard(path: str | Path) -> pd.DataFrame:
         try:
             frame[name] = _typed(raw[name], name)
         except (ValueError, TypeError):
-            bad = f"{path}: the column {name!r} holds what is not a number."
+            kind = "True or False" if name in YES_OR_NO else "a number"
+            bad = f"{path}: the column {name!r} holds what is not {kind}."
             raise DataError(bad, hint) from None
     return frame
 
@@ -145,6 +147,9 @@ def _typed(column: pd.Series, name: str) -> pd.Series:
     if name in TEXT:
         return column.map(_unguard, na_action="ignore").astype("string")
     if name in YES_OR_NO:
-        return column.map({"True": True, "False": False}).astype("boolean")
+        known = column.str.lower().map({"true": True, "false": False})  # spreadsheets write TRUE
+        if (known.isna() & column.notna()).any():
+            raise ValueError(name)
+        return known.astype("boolean")
     numbers = pd.to_numeric(column.mask(column.isin(WITHOUT_NUMBER))).astype("Float64")
     return numbers.astype("Int64") if name in WHOLE else numbers

@@ -13,10 +13,11 @@ import numpy as np
 from fairbench.api import NO_KNOBS
 from fairbench.api.metric import CurveEvaluation, Metric
 from fairbench.leaderboard.select import CurveRecords, SelectedRecords
+from fairbench.registry import declared_columns
 from fairbench.stats.bootstrap import from_text
 from fairbench.stats.intervals import Array
 from fairbench.store.records import ReferenceRecord
-from fairbench.store.returned_values import checked_columns
+from fairbench.store.returned_values import checked_columns, short_repr
 from fairbench.store.text import describe
 
 
@@ -138,14 +139,19 @@ def resample(
         return {
             name: values
             for name, values in curve.stored_replicates.items()
-            if name in metric.columns
+            if declared_columns(metric).declares(name)
         }
     try:
         found = dict(metric().resampled(curve.evaluation))
-        return {name: _row(name, values) for name, values in found.items()}
+        rows = {name: _row(name, values) for name, values in found.items()}
     except (Exception, SystemExit) as error:
         problems.add(f"The metric {metric.name} raised {describe(error)}.", curve.method)
         return {}
+    for name in declared_columns(metric).undeclared(rows):
+        what = f"The metric {metric.name} resampled {short_repr(name)}, which it does not declare."
+        problems.add(what, curve.method)
+        return {}
+    return rows
 
 
 def mean_of(values: Iterable[float | None]) -> float | None:

@@ -9,10 +9,11 @@ from typing import Any
 
 from fairbench.api.metric import Metric
 from fairbench.leaderboard.select import CurveRecords
-from fairbench.metrics.columns import REFERENCE_COLUMNS
+from fairbench.metrics.columns import REFERENCE_COLUMNS, VACUOUS
 from fairbench.metrics.pareto import choose_front
 from fairbench.metrics.rows import AuditorRow, FailureRow, PointRow
 from fairbench.metrics.transfer import transfer_figures
+from fairbench.registry import declared_columns
 from fairbench.store.records import PointRecord, UnitRecord
 
 
@@ -125,7 +126,9 @@ def _in_order(
 ) -> dict[str, float | str | None]:
     """The figures in the order in which the metrics declare their columns, with their words."""
     return {
-        name: metric.words.get(name) if metric and figures[name] is None else figures[name]
+        name: VACUOUS
+        if metric and figures[name] is None and name in metric.vacuous_columns
+        else figures[name]
         for name, metric in _declared(tuple(figures), tuple(metrics))
     }
 
@@ -137,11 +140,9 @@ def _declared(
     """The names of figures in order, each with the metric that declares it, if one does."""
     by_name: dict[str, type[Metric] | None] = {}
     for metric in metrics:
-        for declared in metric.columns if metric.level == "point" else ():
-            head, brace, _ = declared.partition("{")
-            for name in names:
-                if name == declared or (brace and name.startswith(head)):
-                    by_name.setdefault(name, metric)
+        if metric.level == "point":
+            for name in declared_columns(metric).among(names):
+                by_name.setdefault(name, metric)
     return [*by_name.items(), *((name, None) for name in names if name not in by_name)]
 
 

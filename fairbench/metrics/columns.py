@@ -22,5 +22,8 @@ ATTAINMENT_COLUMNS, _ = describe_columns(AttainmentRow)
 ACROSS_COLUMNS, _ = describe_columns(AcrossRow)
 """Columns of a verdict across tables."""
 
+VACUOUS = "vacuous"
+"""What tables show where an upper bound says nothing."""
+
 RESERVED = frozenset({"rank", *COLUMNS, *PROVENANCE, *POINT_COLUMNS, *REFERENCE_COLUMNS})
 """Names that no metric may use; ``rank`` is what tables show of ``rank_low`` and ``rank_high``."""

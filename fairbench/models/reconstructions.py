@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from fairbench.errors import FairbenchError
 from fairbench.metrics.rows import DEFAULT
+from fairbench.models.select import first_split
 from fairbench.registry import Registry
 from fairbench.runs.point_arrays import PICTURES, ArrayName, Kind
 from fairbench.store import files
@@ -76,8 +77,10 @@ def read_reconstructions(
 def _read_curve(
     results: Path, units: Sequence[UnitRecord], image: tuple[int, int, int]
 ) -> Reconstructed | None:
-    first = min(units, key=lambda unit: (unit.split, unit.seed))
-    own = [unit for unit in units if (unit.split, unit.seed) == (first.split, first.seed)]
+    split = first_split(unit.split for unit in units)
+    seed = min(unit.seed for unit in units if unit.split == split)
+    own = [unit for unit in units if (unit.split, unit.seed) == (split, seed)]
+    first = own[0]
     read = [_read_point(results, unit, i, image) for unit in own for i in range(len(unit.points))]
     kept = [pair for pair in read if pair is not None]
     if not kept:

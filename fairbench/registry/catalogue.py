@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from fairbench.api.collection import Collection
 from fairbench.api.dataset import Dataset
@@ -16,6 +16,7 @@ from fairbench.api.published import BoardFile
 from fairbench.errors import ConfigError, PluginError, UnknownNameError
 from fairbench.files.paths import SHIFT_MARK, TAKEN_ENDINGS
 from fairbench.metrics.columns import RESERVED
+from fairbench.registry.columns import declared_columns
 
 T = TypeVar("T")
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -138,7 +139,11 @@ def distribution_of(source: str | None) -> str | None:
     return None if source is None else source.rpartition("(")[2].rstrip(")")
 
 
-def column_owners(metrics: Catalogue[Any]) -> dict[str, str]:
+def column_owners(metrics: Catalogue[Metric]) -> dict[str, str]:
     """Columns that are taken, and their owners."""
-    owners = {c: f"metric {m.name}" for m in metrics.classes.values() for c in m.columns}
+    owners = {
+        column: f"metric {metric.name}"
+        for metric in metrics.classes.values()
+        for column in declared_columns(metric).names
+    }
     return owners | dict.fromkeys(RESERVED, "leaderboard")

@@ -35,13 +35,22 @@ class Columns:
         """What stands before the braces of the others."""
         return tuple(name.partition("{")[0] for name in self.names if "{" in name)
 
-    def declare(self, name: object) -> bool:
+    def declares(self, name: object) -> bool:
         """Whether a name is that of a column."""
         return type(name) is str and (name in self.plain or name.startswith(self.starts))
 
+    def among(self, names: Iterable[str]) -> list[str]:
+        """Return those of some names that are columns, in the order of the declaration."""
+        given, found = list(names), dict[str, None]()
+        for declared in self.names:
+            start, brace, _ = declared.partition("{")
+            own = (one for one in given if one == declared or (brace and one.startswith(start)))
+            found |= dict.fromkeys(own)
+        return list(found)
+
     def undeclared(self, names: Iterable[Any]) -> list[Any]:
         """Return those of some names that are no columns."""
-        return [name for name in names if not self.declare(name)]
+        return [name for name in names if not self.declares(name)]
 
     def shared_with(self, other: Columns) -> str | None:
         """Return a column, as declared here, that another metric declares too; None: none is."""

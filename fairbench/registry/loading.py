@@ -6,7 +6,7 @@ import copy
 import pickle
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
@@ -22,8 +22,9 @@ from fairbench.api.method import Method
 from fairbench.api.metric import Metric
 from fairbench.api.published import BoardFile
 from fairbench.errors import PluginError, nearest, place_of, text_of
+from fairbench.metrics.columns import RESERVED
 from fairbench.registry.catalogue import NAME, BrokenPlugin, Catalogue, Registry, column_owners
-from fairbench.registry.columns import COLUMN, declared_columns
+from fairbench.registry.columns import COLUMN, Columns, declared_columns
 
 T = TypeVar("T")
 N = TypeVar("N", Collection, BoardFile)
@@ -222,19 +223,21 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
 _KINDS_OF_VALUES: Mapping[str, Mapping[str, type]] = {
     "method": {"track": Track, "coding": Coding, "shots": Shots, "aliases": tuple, "knobs": tuple},
     "dataset": {"files": tuple, "sensitive": tuple, "aliases": tuple},
-    "metric": {"level": str, "direction": str, "columns": Mapping},
+    "metric": {"level": str, "direction": str, "columns": Mapping, "vacuous_columns": Set},
 }
 """What attributes hold that commands read of every registered class."""
 
 
 def _check_columns(metric: type[Metric], known: Catalogue[Metric]) -> None:
-    """Raise PluginError for a column that another metric may write, too."""
-    for other in known.classes.values():
-        shared = declared_columns(metric).shared_with(declared_columns(other))
-        if other is not metric and shared is not None:
+    """Raise PluginError for a column that is none, or that others may write, too."""
+    others = {f"metric {m.name!r}": declared_columns(m) for m in known.classes.values()}
+    others["leaderboard"] = Columns(tuple(RESERVED))
+    del others[f"metric {metric.name!r}"]
+    for owner, taken in others.items():
+        if (shared := declared_columns(metric).shared_with(taken)) is not None:
             raise PluginError(
-                f"The metric {metric.name!r} declares the column {shared!r}, which the metric "
-                f"{other.name!r} may write, too.",
+                f"The metric {metric.name!r} declares the column {shared!r}, which the {owner} may "
+                "write, too.",
                 "Choose another name for the column.",
             )
     for column in metric.columns:
@@ -243,6 +246,11 @@ def _check_columns(metric: type[Metric], known: Catalogue[Metric]) -> None:
                 f"The metric {metric.name!r} declares the column {column!r}.",
                 "Write small letters, digits and _, and at the end _{task} for one of each task.",
             )
+    if metric.level == "curve" and (by_task := declared_columns(metric).starts):
+        raise PluginError(
+            f"The metric {metric.name!r} of curves declares columns by task, {by_task[0]}...",
+            "Leaderboards have the same columns for all datasets: declare whole names.",
+        )
 
 
 def _check_names_of_columns(metric: type[Metric], others: Catalogue[Any]) -> None:

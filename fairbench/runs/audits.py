@@ -295,15 +295,16 @@ class AuditLedger:
 
     def finish(self, results: Sequence[Measurement]) -> None:
         """Write what a job measured."""
-        self.store.put(self._finished(result) for result in results)
+        self.store.put([self._finished(result) for result in results])
         for result in results:
+            if isinstance(self._pending[result.key], PointRecord):
+                self.faults.update(result.faults)
             for fingerprint, labels in result.estimated.items():
                 self._soft[fingerprint].set(labels)
 
     def _finished(self, result: Measurement) -> PointRecord | ReferenceRecord:
         pending = self._pending[result.key]
         if isinstance(pending, PointRecord):
-            self.faults.update(result.faults)
             pending = pending.replace(
                 auditors=tuple(result.auditors),
                 error=" ".join(result.faults) or None,

@@ -29,7 +29,7 @@ class DataFiles:
             files += [os.path.join(top, name) for top, _, names in os.walk(path) for name in names]
         return cls(real, frozenset(number for file in files if (number := file_number(file))))
 
-    def include(self, path: str) -> bool:
+    def includes(self, path: str) -> bool:
         """Whether a real path is that of a data file, or below a folder of such files."""
         return file_number(path) in self.numbers or any(
             path == one or path.startswith(one + os.sep) for one in self.paths

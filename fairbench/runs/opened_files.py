@@ -198,7 +198,7 @@ class _Watch:
         rules, path = self.rules, _real(name)
         if rules.but is not None and path == _real(rules.but):
             return None
-        if rules.data.include(path):
+        if rules.data.includes(path):
             return f"reads the data, {path}"
         if self._is_own(path):
             return None

@@ -15,7 +15,7 @@ from typing import Any
 from fairbench.api import Coding, Metric, Track
 from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.data.prepared import Prepared
-from fairbench.registry import Registry
+from fairbench.registry import Registry, declared_columns
 from fairbench.runs.audit_job import AuditJob, ReferenceJob, StoredArrays
 from fairbench.runs.audit_rows import is_larger
 from fairbench.runs.audits import (
@@ -198,10 +198,9 @@ class Reaudit(JobSource):
 def plain_columns(metrics: Sequence[type[Metric]], *, tasks: bool) -> set[str]:
     """Columns that every measured point has; those by task only where there is one."""
     columns: set[str] = set()
-    for metric in metrics:
-        by_task = any("{" in column for column in metric.columns)
-        if tasks or not by_task:
-            columns |= {column for column in metric.columns if "{" not in column}
+    for declared in map(declared_columns, metrics):
+        if tasks or not declared.starts:
+            columns.update(declared.plain)
     return columns
 
 

@@ -27,19 +27,22 @@ HEARTBEAT = 10.0
 """Seconds between signs of life."""
 
 STALE = 90.0
-"""Seconds without one after which a claim is anybody's: several beats, and a store busy for long.
+"""Seconds without a sign of life after which another run may take a claim.
 
-But for claims of a process of this machine that is still there, stopped (Ctrl-Z) or unable to
-write. A run of another machine that slept longer (a closed laptop) may find that another did its
-job: the same figures twice. A sign that lies further ahead is none: a clock was wrong.
+It stays taken while its process still exists on this machine, stopped (Ctrl-Z) or unable to write.
+On another machine that slept (a closed laptop) a run may find its job done by another: the same
+figures twice. Signs of life that lie further in the future are ignored: a clock was wrong.
 """
 
 _SLACK = 5.0
 """Seconds by which the age of a process and that of its last sign may be wrong."""
+
 FORGOTTEN = 86_400.0
-"""Seconds without one after which a claim is deleted that nobody wants either: a day. By then its
-run is dead, and no laptop that sleeps. A run of this machine whose process is still there, stopped,
-keeps its claims."""
+"""Seconds without a sign of life after which a claim is deleted, even if no run asks for it: a day.
+
+A laptop that merely slept is awake again by then. A claim stays while its process still exists on
+this machine.
+"""
 
 _metadata = sa.MetaData()
 

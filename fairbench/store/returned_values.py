@@ -33,7 +33,8 @@ def short_repr(value: Any) -> str:
 def checked_columns(metric: type[Metric], values: Any) -> dict[str, float | None]:
     """Return what ``compute`` of a metric gave; ValueError unless tables can hold it.
 
-    Columns have to be declared, and their values finite numbers, or None where there is none.
+    Columns have to be declared, and their values finite numbers, or None where there is none. A
+    column that it left out has None, too.
     """
     if not isinstance(values, Mapping):
         raise ValueError(
@@ -52,4 +53,8 @@ def checked_columns(metric: type[Metric], values: Any) -> dict[str, float | None
                 f"The metric {metric.name} returned {short_repr(value)} for {short_repr(column)}; "
                 "None says that a value cannot be given."
             )
-    return {column: None if value is None else float(value) for column, value in values.items()}
+    known = {column: None if value is None else float(value) for column, value in values.items()}
+    declared = declared_columns(metric)
+    if values or not declared.starts:  # what it has by task it has of no point without a task
+        known = dict.fromkeys(declared.plain) | known
+    return known

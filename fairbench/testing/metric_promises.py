@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from fairbench.api.metric import CurveEvaluation, Metric
-from fairbench.leaderboard.frames import WITHOUT_NUMBER
 from fairbench.metrics.columns import RESERVED
 from fairbench.registry import COLUMN, Columns, declared_columns
 from fairbench.store.returned_values import is_finite_number, short_repr
@@ -96,17 +95,19 @@ def columns(trial: MetricTrial) -> None:
             )
         if not isinstance(text, str) or not text.strip():
             raise BrokenPromise(f"{column!r} is not explained.", "Write a line on its meaning.")
+        if trial.metric.level == "curve" and "{" in column:
+            todo = "Declare whole names: leaderboards have the same columns for all datasets."
+            raise BrokenPromise(f"{column!r} is by task, in a metric of curves.", todo)
     if trial.metric not in trial.others:  # those are compared when they are loaded
         others = {f"the metric {m.name!r}": declared_columns(m) for m in trial.others}
         others["the leaderboard itself"] = Columns(tuple(RESERVED))
         for owner, taken in others.items():
             if (shared := Columns(tuple(declared)).shared_with(taken)) is not None:
                 raise BrokenPromise(f"{shared!r} belongs to {owner}.", "Choose another name.")
-    for column, word in trial.metric.words.items():
-        if column not in declared or not isinstance(word, str) or word not in WITHOUT_NUMBER:
+    for column in trial.metric.vacuous_columns:
+        if column not in declared:
             raise BrokenPromise(
-                f"words gives {column!r} the word {word!r}.",
-                f"Give columns of its own one of: {', '.join(filter(None, WITHOUT_NUMBER))}.",
+                f"vacuous_columns has {column!r}, which is not declared.", "Declare it in columns."
             )
 
 

@@ -62,6 +62,7 @@ def with_value(value: float) -> pd.DataFrame:
             "y has the task 'change'. Rename it: a figure is called accuracy_y_",
         ),
         ({"transfer": {"a\n": Y}}, "Rename it: names of tasks are printable characters."),
+        ({"transfer": {"validation_a": Y}}, "names that begin with 'validation_'"),
         ({"y": {3: Y}}, "y has the task 3. Rename it: names of tasks"),
         ({"is_test": np.arange(60)}, "is_test holds int64 values."),
     ],

@@ -90,6 +90,10 @@ def test_published_tables_round_trip(path: Path, tmp_path: Path) -> None:
         ("", "not a CSV"),
         ("a,b\n1,2\n", "no column"),
         ("method,dataset,track,aufdc\nx,d,blind,much\n", "'aufdc'"),
+        (
+            "method,dataset,track,complete\nx,d,blind,maybe\n",
+            "'complete' holds what is not T",
+        ),
     ],
 )
 def test_what_is_no_leaderboard_is_told(tmp_path: Path, content: str | None, says: str) -> None:
@@ -98,6 +102,12 @@ def test_what_is_no_leaderboard_is_told(tmp_path: Path, content: str | None, say
         path.write_text(content)
     with pytest.raises(DataError, match=says):
         fairbench.load_leaderboard(path)
+
+
+def test_what_a_spreadsheet_saved_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "saved.csv"
+    path.write_text("method,dataset,track,complete\na,d,blind,TRUE\nb,d,blind,FALSE\nc,d,blind,\n")
+    assert fairbench.load_leaderboard(path)["complete"].tolist() == [True, False, pd.NA]
 
 
 def test_a_table_of_version_0_1_is_read_under_the_present_names(tmp_path: Path) -> None:

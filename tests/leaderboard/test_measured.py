@@ -11,7 +11,9 @@ import pytest
 from fairbench.api.metric import Metric
 from fairbench.leaderboard.board import make_board
 from fairbench.leaderboard.build import build_tables
+from fairbench.metrics.points import Downstream
 from fairbench.registry import load_registry
+from fairbench.store.returned_values import checked_columns
 from tests.leaderboard.test_board import folded, on_real_data, selected
 
 
@@ -58,12 +60,21 @@ def test_what_is_no_figure_leaves_the_rest_of_the_table(
     assert len(table.problems) <= 2
 
 
+@pytest.mark.parametrize("given", [None, {"odd": np.zeros(3), "aufdc": np.zeros(3)}])
 def test_a_board_is_made_without_the_replicates_of_such_a_metric(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    given: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     registry = load_registry()
+    monkeypatch.setattr(Odd, "given", given)
     registry.metrics.classes["odd"] = Odd
     records = selected(tmp_path, on_real_data)
     board = make_board(records, "adults-gender", registry, version=5, budget="quick")
     assert all("aufdc" in areas and "odd" not in areas for areas in board.curve_replicates.values())
+    assert all(areas["aufdc"].any() for areas in board.curve_replicates.values())
     assert board.curve_replicates
+
+
+def test_a_column_that_was_left_out_has_no_figure() -> None:
+    """As if it had been measured: the next audit need not measure it again."""
+    assert checked_columns(Odd, {"odd": 1.0}) == {"odd": 1.0, "odd_low": None}
+    assert checked_columns(Downstream, {}) == {}  # without a task there is nothing to know

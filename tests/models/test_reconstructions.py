@@ -83,6 +83,11 @@ def test_the_first_seed_is_shown_and_budgets_apart(tmp_path: Path) -> None:
     assert [one.name for one in rows] == ["some, full", "some, quick"]
 
 
+def test_of_several_splits_the_official_one_is_shown(tmp_path: Path) -> None:
+    units = [kept(tmp_path, [90], split="fold 1 of 5"), kept(tmp_path, [80], seed=1)]
+    assert labels(read_reconstructions(tmp_path, units, IMAGE)) == [["at=80"]]
+
+
 def test_what_is_gone_or_of_another_size_is_left_out(tmp_path: Path) -> None:
     gone = Unit(None, (ReadPoint("at=1", {"at": 1.0}),), method="gone")
     other = kept(tmp_path, [90], pixels=25, method="other")

@@ -147,8 +147,12 @@ class MovesAway(Spread):
         return super().compute(evaluation)
 
 
-class OtherWords(Spread):
-    words: ClassVar = {"z_spread": "unknown"}
+class VacuousOfOthers(Spread):
+    vacuous_columns: ClassVar = frozenset({"rank"})
+
+
+class ByTaskOfCurves(LowestI):
+    columns: ClassVar = {"i_{task}": "nats"}
 
 
 class NoEnds(LowestI):
@@ -204,7 +208,8 @@ def test_a_metric_of_curves_is_not_blamed_for_another_metric(other: type[Metric]
             "columns are named",
             "'mutual_information' belongs to the metric 'information'",
         ),
-        (OtherWords, "columns are named", "the word 'unknown'"),
+        (VacuousOfOthers, "columns are named", "vacuous_columns has 'rank'"),
+        (ByTaskOfCurves, "columns are named", "'i_{task}' is by task"),
         (TakenColumns, "columns are named", "'mutual_{task}' belongs to the metric 'information'"),
         (ReservedColumn, "columns are named", "'rank' belongs to the leaderboard"),
         (NotANumber, "finite numbers", "z_spread is nan"),
