@@ -20,7 +20,7 @@ from fairbench.hookspecs import hookimpl
 from fairbench.leaderboard.boards import find_board
 from fairbench.leaderboard.collections import find_collection
 from fairbench.registry import family, load_registry, plugin_source
-from fairbench.runs.plan import code_of
+from fairbench.runs.plan import code_of, resolve_methods
 
 
 def plugin(monkeypatch: pytest.MonkeyPatch, name: str, *classes: Any) -> EntryPoint:
@@ -458,3 +458,14 @@ def test_listing_names_aliases_and_tags() -> None:
     words = [sys.executable, "-m", "fairbench", "list", "methods"]
     found = subprocess.run(words, capture_output=True, text=True, check=True).stdout
     assert "latfr (laftr)\tblind\tdeterministic multi-shot decoder" in found
+
+
+def test_another_package_adds_no_baseline_and_no_reference() -> None:
+    """It would join every run, or be what all others are tested against."""
+    registry = load_registry()
+    before = registry.baselines, registry.references
+    assert before[1] == ["drop-features"]
+    easy = method("easy", baseline=True, tested_against=True)
+    registry.methods.add(easy, "easy (some-package)")
+    assert (registry.baselines, registry.references) == before
+    assert "easy" not in resolve_methods(["pca"], registry)

@@ -190,9 +190,10 @@ class Method(ABC):
         and ``fairbench explain`` shows them.
     tested_against : bool
         Whether leaderboards test other methods of its track against it, in a column ``p_<name>``.
+        It counts of fairbench's own methods alone.
     baseline : bool
         Baselines of the blind track are added to every run, those of another track to every run
-        with a method of that track, so that every leaderboard has them.
+        with a method of that track, so that every leaderboard has them. It counts likewise.
     most_features : int or None
         Features of x that it takes at most; None: any number.
     uses_gpu : bool

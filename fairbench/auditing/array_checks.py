@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,9 @@ SHARES = {Role.AUDITOR_TRAIN: 0.5, Role.VALIDATION: 0.2, Role.TEST: 0.3}
 MIN_ROWS = {Role.AUDITOR_TRAIN: 10, Role.VALIDATION: 2, Role.TEST: 2}
 """Fewest rows of a group, or of a class, in each role."""
 
+_DRAWN_SEEDS = 10**9
+"""Seeds that are drawn are below: what reports print is short."""
+
 
 @dataclass(frozen=True)
 class CheckedArrays:
@@ -39,7 +43,7 @@ class CheckedArrays:
     seed: int
 
 
-def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> CheckedArrays:
+def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int | None) -> CheckedArrays:
     """Check arrays as a user gave them; they are those of :func:`fairbench.audit`.
 
     Raises
@@ -47,6 +51,8 @@ def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int) -> Check
     ConfigError, DataError
         What is wrong, and what to do.
     """
+    if seed is None:
+        seed = secrets.randbelow(_DRAWN_SEEDS)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
         raise ConfigError(f"The seed {seed!r} is not a whole number of 0 or more.")
     array_checks.check_same_order(z=z, s=s, y=y, x=x, roles=roles)

@@ -21,7 +21,7 @@ def audit(
     y: Any = None,
     x: Any = None,
     roles: Any = None,
-    seed: int = 0,
+    seed: int | None = None,
     quick: bool = False,
     progress: Callable[[str], None] = lambda step: None,
 ) -> AuditReport:
@@ -45,8 +45,10 @@ def audit(
     roles : array, shape (n,), optional
         ``train``, ``validation`` or ``test`` for each row, instead of a split of 50 / 20 / 30
         stratified by s; rows of ``encoder-train`` are left out.
-    seed : int
-        Seed of the split and of all auditors. The same seed and arrays give the same report.
+    seed : int, optional
+        Seed of the split and of all auditors: the same seed and arrays give the same report.
+        Default: one is drawn, which the report names. Whoever makes z must not know it: they could
+        try many z until the auditors of one split find little, and its certificate would be void.
     quick : bool
         A light audit, for a first look: one MLP and small boosted trees.
     progress : callable

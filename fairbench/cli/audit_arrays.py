@@ -47,7 +47,7 @@ def audit_arrays_command(
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the split and of the auditors [default: 0].")
+        int | None, typer.Option(help="Seed of the split and of the auditors [default: drawn].")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Run a light audit: a first look.")
@@ -98,5 +98,5 @@ def audit_arrays_command(
         # Loads torch, hence seconds, hence after a mistake in a file's name has been reported.
         from fairbench.auditing.arrays import audit
 
-        report = audit(**arrays, seed=seed or 0, quick=quick, progress=show_step)
+        report = audit(**arrays, seed=seed, quick=quick, progress=show_step)
     print(json.dumps(report.to_dict(), indent=2) if as_json else report)

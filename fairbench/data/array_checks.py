@@ -17,6 +17,7 @@ from fairbench.api import Ints, Role
 from fairbench.data.column_values import ColumnKind, are_codes, guess_kind, numbers, texts
 from fairbench.data.precision import stack_exactly
 from fairbench.data.prepare import coded
+from fairbench.data.written_numbers import written_numbers
 from fairbench.errors import DataError, nearest
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def check_matrix(value: Any, name: str) -> np.ndarray:
     held = _unwrapped(value, name)
     if _is_frame(held):
         _check_shape(held.shape, name)
-        return stack_exactly([_numbers(held.iloc[:, i], name) for i in range(held.shape[1])])
+        return stack_exactly([_released(held.iloc[:, i], name) for i in range(held.shape[1])])
     array = _as_array(held, name)
     _check_shape(array.shape, name)
     if array.dtype.kind not in "biuf":
@@ -245,6 +246,12 @@ def _labels_of(column: pd.Series) -> np.ndarray:
         if len(values) and not are_codes(column, values):
             return values
     return texts(column).to_numpy(dtype=str)
+
+
+def _released(column: pd.Series, name: str) -> np.ndarray:
+    """Return a column of z as finite numbers that tell all that it tells."""
+    found = _numbers(column, name)
+    return found if column.dtype.kind in "biuf" else written_numbers(column, found, name)
 
 
 def _numbers(column: pd.Series, name: str) -> np.ndarray:

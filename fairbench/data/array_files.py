@@ -63,8 +63,7 @@ def parse_source(name: str, text: str) -> ArraySource:
 def read_sources(sources: dict[str, ArraySource]) -> dict[str, Any]:
     """Read arrays and frames by name; each file of a table is read once.
 
-    Raises DataError: a file cannot be read, lacks a column or an array, z and s share a column, or
-    a CSV file writes a number of z in several ways.
+    Raises DataError: a file cannot be read, lacks a column or an array, or z and s share a column.
     """
     tables: dict[Path, Any] = {}
     arrays: dict[str, Any] = {}
@@ -76,8 +75,6 @@ def read_sources(sources: dict[str, ArraySource]) -> dict[str, Any]:
         if key not in tables:
             tables[key] = _table(source)
         arrays[name] = _columns(source, tables[key])
-        if name == "z" and source.format == "csv":
-            _check_spelling(source, arrays[name])
     _check_disjoint(sources, arrays)
     return arrays
 
@@ -195,28 +192,6 @@ def _check_disjoint(sources: dict[str, ArraySource], arrays: dict[str, Any]) -> 
             )
     elif z.part == s.part:
         raise DataError(f"z and s are the same array of {z.path}: name another for one of them.")
-
-
-def _check_spelling(source: ArraySource, table: Any) -> None:
-    """Raise DataError where one number is written in two ways: how it is written could tell s."""
-    import pandas as pd
-
-    for name, column in table.items():
-        texts = pd.Index(column.dropna().unique())
-        numbers = pd.to_numeric(texts, errors="coerce").to_numpy()
-        if numbers.dtype.kind == "f":  # the sign of a zero is a value of its own
-            texts, numbers = texts[np.isfinite(numbers)], numbers[np.isfinite(numbers)]
-            numbers = numbers.astype(np.float64).view(np.int64)
-        again = pd.Series(numbers).duplicated(keep=False).to_numpy()
-        if again.any():
-            first = np.flatnonzero(again)[0]
-            one, other = texts[np.flatnonzero(numbers == numbers[first])[:2]]
-            raise DataError(
-                f"--z: the column {str(name)!r} of {source.path} writes one number in two ways, as "
-                f"{one} and {other}. How a number is written can tell s, and auditors see its "
-                "value alone: write the file again from the values, as in "
-                "pandas.read_csv(FILE).to_csv(NEW, index=False)."
-            )
 
 
 def _neighbours(path: Path) -> str:

@@ -17,7 +17,7 @@ from fairbench.api.collection import Collection
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import LOWER_IS_BETTER, LeaderboardEntry, test_over_train
 from fairbench.metrics.rows import DEFAULT, AcrossRow, RankingGroup, Variant, named
-from fairbench.registry import DISTRIBUTION, Registry, distribution_of, family
+from fairbench.registry import Registry, family
 from fairbench.stats import across
 from fairbench.stats.intervals import holm
 from fairbench.stats.ranks import estimate_over_splits
@@ -343,21 +343,17 @@ def _outcome(gaps: Array) -> int:
 
 
 def _reference(variants: Sequence[Variant], registry: Registry) -> int | None:
-    """Row that others are compared with: fairbench's own reference, however well others do."""
-    methods = registry.methods
-    tested = {name for name, cls in methods.classes.items() if cls.tested_against}
-    own = {name for name in tested if distribution_of(methods.sources[name]) == DISTRIBUTION}
+    """Row that others are compared with."""
     for k, variant in enumerate(variants):
-        if variant.method in (own or tested) and variant.params == DEFAULT:
+        if variant.method in registry.references and variant.params == DEFAULT:
             return k
     return None
 
 
 def _families(variants: Sequence[Variant], registry: Registry) -> dict[Variant, str]:
     """Name the family of each row; a baseline is one of its own."""
-    known = {
-        name: family(cls) for name, cls in registry.methods.classes.items() if not cls.baseline
-    }
+    classes = registry.methods.classes
+    known = {name: family(cls) for name, cls in classes.items() if name not in registry.baselines}
     return {variant: known.get(variant.method, variant.method) for variant in variants}
 
 

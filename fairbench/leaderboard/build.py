@@ -79,7 +79,6 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
     """Build all tables of records, by dataset name."""
     metrics = list(registry.metrics.classes.values())
     curve_metrics = [metric for metric in metrics if metric.level == "curve"]
-    tested = {name for name, method in registry.methods.classes.items() if method.tested_against}
     ranked_with: dict[tuple[str, RankingGroup], list[list[CurveRecords]]] = {}
     for curves in records.curves.values():
         ranked_with.setdefault(_group(curves), []).append(curves)
@@ -118,7 +117,7 @@ def build_tables(records: SelectedRecords, registry: Registry) -> list[Tables]:
             table.failures.extend(make_failure_rows(curve))
     for name, table in tables.items():
         table.problems[:] = problems[name].lines()
-        table.entries[:] = rank_rows(table.entries, tested)
+        table.entries[:] = rank_rows(table.entries, registry.references)
         table.points.sort(key=order_points)
         table.attainment.sort(key=lambda row: (*row.group, *row.variant, row.level, row.distortion))
     return [tables[name] for name in sorted(tables)]

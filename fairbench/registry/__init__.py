@@ -1,6 +1,7 @@
 """The registry of plugins: loaded, resolved by name, and traced to their source."""
 
 from fairbench.registry.catalogue import (
+    DISTRIBUTION,
     NAME,
     BrokenPlugin,
     Catalogue,
@@ -10,7 +11,7 @@ from fairbench.registry.catalogue import (
     taken_name,
 )
 from fairbench.registry.columns import COLUMN, Columns, declared_columns
-from fairbench.registry.loading import DISTRIBUTION, load_registry
+from fairbench.registry.loading import load_registry
 from fairbench.registry.source import earlier_code, family, plugin_source, plugin_version
 
 __all__ = [

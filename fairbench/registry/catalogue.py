@@ -19,6 +19,9 @@ from fairbench.metrics.columns import RESERVED
 from fairbench.registry.columns import declared_columns
 
 T = TypeVar("T")
+DISTRIBUTION = "fairbench-frl"
+"""Name of the distribution that the built-in plugins come from."""
+
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 """Names of plugin classes, collections and boards."""
 
@@ -110,6 +113,21 @@ class Registry:
     boards: dict[str, BoardFile] = field(default_factory=dict)
     board_sources: dict[str, str] = field(default_factory=dict)
     broken: list[BrokenPlugin] = field(default_factory=list)
+
+    @property
+    def baselines(self) -> list[str]:
+        """Methods that join every run of their track: no other package can add to a user's runs."""
+        return [name for name in self._own_methods if self.methods.classes[name].baseline]
+
+    @property
+    def references(self) -> list[str]:
+        """Methods that others are tested against: nobody else can choose an easy one."""
+        return [name for name in self._own_methods if self.methods.classes[name].tested_against]
+
+    @property
+    def _own_methods(self) -> list[str]:
+        sources = self.methods.sources
+        return [name for name in sources if distribution_of(sources[name]) == DISTRIBUTION]
 
     def dataset(self, name: str) -> type[Dataset]:
         """A dataset by name or alias, or a user's own by the path of its dataset card."""

@@ -23,14 +23,18 @@ from fairbench.api.metric import Metric
 from fairbench.api.published import BoardFile
 from fairbench.errors import PluginError, nearest, place_of, text_of
 from fairbench.metrics.columns import RESERVED
-from fairbench.registry.catalogue import NAME, BrokenPlugin, Catalogue, Registry, column_owners
+from fairbench.registry.catalogue import (
+    DISTRIBUTION,
+    NAME,
+    BrokenPlugin,
+    Catalogue,
+    Registry,
+    column_owners,
+)
 from fairbench.registry.columns import COLUMN, Columns, declared_columns
 
 T = TypeVar("T")
 N = TypeVar("N", Collection, BoardFile)
-DISTRIBUTION = "fairbench-frl"
-"""Name of the distribution that the built-in plugins come from."""
-
 _HOOKS = (
     "register_methods",
     "register_datasets",

@@ -27,11 +27,11 @@ class Identities:
     @classmethod
     def of(cls, registry: Registry) -> Identities:
         """The installed methods."""
-        known = registry.methods.classes
+        known, baselines = registry.methods.classes, registry.baselines
         return cls(
-            {name: family(method) for name, method in known.items() if not method.baseline},
-            tuple(name for name, method in known.items() if method.baseline),
-            tuple(name for name, method in known.items() if method.tested_against),
+            {name: family(method) for name, method in known.items() if name not in baselines},
+            tuple(baselines),
+            tuple(registry.references),
         )
 
     def family(self, method: str) -> str:

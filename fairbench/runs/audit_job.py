@@ -134,7 +134,7 @@ class AuditJob:
                 number, rows, arrays, (soft, soft_of_target), of_point
             )
             # Before any metric of a plugin has seen them.
-            replicates = to_text(evaluation.replicates)
+            replicates, auditors = to_text(evaluation.replicates), _readings(audited)
             values, faults = _all_columns(self.metrics, evaluation)
             results.append(
                 Measurement(
@@ -142,7 +142,7 @@ class AuditJob:
                     values,
                     seconds=time.perf_counter() - start,
                     replicates=replicates,
-                    auditors=_readings(audited),
+                    auditors=auditors,
                     estimated=new_labels,
                     faults=faults,
                     processor_seconds=time.process_time() - processor_before,

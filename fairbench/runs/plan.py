@@ -196,11 +196,7 @@ def resolve_methods(
     # A track's baselines join every run with a method of that track, so that no leaderboard is
     # without them; the blind ones always do.
     tracks = {registry.methods[name].track for name in requested} | {Track.BLIND}
-    joining = [
-        name
-        for name, cls in registry.methods.classes.items()
-        if cls.baseline and cls.track in tracks
-    ]
+    joining = [name for name in registry.baselines if registry.methods[name].track in tracks]
     return list(dict.fromkeys([*requested, *joining]))
 
 
