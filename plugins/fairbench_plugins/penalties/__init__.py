@@ -37,11 +37,6 @@ BETAS = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0, 30000
 (4 pi)^(k/2) times smaller, k the latent dimensions: about 4e-5 to 4e5 in this unit for k = 8."""
 
 
-BATCH_SIZES = (64, 128, 256, 512, 1024)
-"""What a search tries. Penalties compare each row of a batch with each, so that large batches
-estimate them better, and cost more than in proportion; the authors of FairDisCo have 2,048."""
-
-
 class PenaltyParams(NeuralParams):
     """Hyperparameters of dependence-penalty."""
 
@@ -79,7 +74,7 @@ class DependencePenalty(NeuralMethod):
         return {
             "penalty": CategoricalDistribution(["distance-covariance", "hsic", "mmd", "sipm"]),
             "learning_rate": FloatDistribution(3e-4, 3e-3, log=True),
-            "batch_size": CategoricalDistribution(BATCH_SIZES),
+            "batch_size": CategoricalDistribution([64, 128, 256]),
         }
 
     def build(
@@ -122,7 +117,7 @@ class FairDisCo(NeuralMethod):
         return {
             "rate_weight": FloatDistribution(0.01, 1.0, log=True),
             "learning_rate": FloatDistribution(3e-4, 3e-3, log=True),
-            "batch_size": CategoricalDistribution(BATCH_SIZES),
+            "batch_size": CategoricalDistribution([64, 128, 256]),
         }
 
     def build(
