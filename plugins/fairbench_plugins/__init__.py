@@ -15,7 +15,7 @@ __fairbench_same_results__ = {
     "16cdeecf670f354e": "3f45b4923fe17cc0",  # merged_cells
     "19c5e47eaf701ea9": "9b4e7b3cbd9c5e5a",  # noise
     "1814eec4e5b22257": "7d29fc18958b8e00",  # obliviator
-    "39cd4fdc8db29021": "1ed98b44d6d7a13b",  # penalties
+    "26b3baba5c2aa27a": "1ed98b44d6d7a13b",  # penalties
     "71242f56175f54bd": "03619929c8d19a17",  # sofair
     "b4a2446ef8df3557": "8a11eac711cb59c1",  # variational
 }
