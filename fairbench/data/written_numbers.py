@@ -138,11 +138,10 @@ def _wholes(parts: pd.DataFrame) -> list[Flags]:
         zero = ((whole + parts["decimals"]).str.strip("0") == "").to_numpy()
         one = (whole.str.len() == 1).to_numpy()
         return [one & (~zeros.to_numpy() | zero), one & zeros.to_numpy()]
-    alike = (whole.str.len() == len(whole.iloc[0])) if len(whole) else zeros
     return [
         np.asarray((whole != "") & (~zeros | (whole == "0"))),
         np.asarray(~zeros),
-        np.asarray(alike),
+        np.asarray(whole.str.len() == len(whole.iloc[0])),
     ]
 
 
@@ -150,21 +149,24 @@ def _decimals(parts: pd.DataFrame) -> list[Flags]:
     """Digits after the point: as few as there can be, with .0 of whole numbers or not; as many."""
     decimals, point = parts["decimals"], parts["point"] == "."
     short = ~decimals.str.endswith("0")
-    alike = (decimals.str.len() == len(decimals.iloc[0])) if len(decimals) else short
+    alike = decimals.str.len() == len(decimals.iloc[0])
     return [
         np.asarray(short & (point == (decimals != ""))),
         np.asarray(((decimals != "") & short) | (decimals == "0")),
         np.asarray(short & point),
-        np.asarray(alike & (point == point.iloc[0])) if len(parts) else np.asarray(alike),
+        np.asarray(alike & (point == point.iloc[0])),
     ]
 
 
 def _exponents(parts: pd.DataFrame) -> list[Flags]:
+    """Exponents: of one letter, padded to one width, with or without a plus; none is -0."""
     if not (parts["letter"] != "").any():
         return [np.ones(len(parts), bool)]
     rules = []
     digits = parts["exponent"].str.lstrip("0")
-    letter = parts["letter"] == parts["letter"].iloc[0]
+    letter = (parts["letter"] == parts["letter"].iloc[0]) & (
+        (digits != "") | (parts["plus"] != "-")
+    )
     for width in (1, 2, 3):
         padded = letter & (parts["exponent"] == digits.str.rjust(width, "0"))
         rules += [

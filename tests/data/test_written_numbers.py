@@ -70,13 +70,14 @@ def marked(mark: Callable[[str], str]) -> list[str]:
         [f"{value}e3" if value % 2 else f"{value / 10}e4" for value in range(1, 100)],
         [f"{value}.5e{'+' if value % 2 else ''}3" for value in range(1, 10)],
         [f"{value}.5{'eE'[value % 2]}3" for value in range(1, 10)],
+        [f"{value}.5e{'+-'[value % 2]}00" for value in range(1, 10)],
         ["0.30000000000000001", "0.3"],
         ["0.30000000000000001", "0.7", "0.10000000000000001", "0.2"],
         [str(10**30 + i) for i in range(50)],
         marked(lambda text: f" {text}"),
         [True, 1.5],
     ],
-    ids=range(18),
+    ids=range(19),
 )
 def test_what_tells_more_than_its_value_is_refused(texts: list[Any]) -> None:
     for column in (pd.Series(texts, dtype=object), pd.Series(texts, dtype="category")):
