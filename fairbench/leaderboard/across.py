@@ -344,16 +344,17 @@ def _outcome(gaps: Array) -> int:
 
 def _reference(variants: Sequence[Variant], registry: Registry) -> int | None:
     """Row that others are compared with."""
+    references = registry.references
     for k, variant in enumerate(variants):
-        if variant.method in registry.references and variant.params == DEFAULT:
+        if variant.method in references and variant.params == DEFAULT:
             return k
     return None
 
 
 def _families(variants: Sequence[Variant], registry: Registry) -> dict[Variant, str]:
     """Name the family of each row; a baseline is one of its own."""
-    classes = registry.methods.classes
-    known = {name: family(cls) for name, cls in classes.items() if name not in registry.baselines}
+    classes, baselines = registry.methods.classes, registry.baselines
+    known = {name: family(cls) for name, cls in classes.items() if name not in baselines}
     return {variant: known.get(variant.method, variant.method) for variant in variants}
 
 

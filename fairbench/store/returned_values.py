@@ -41,8 +41,8 @@ def checked_columns(metric: type[Metric], values: Any) -> dict[str, float | None
             f"The metric {metric.name} returned {short_repr(values)}; it should return a value "
             "for each of its columns, as a mapping."
         )
-    values = dict(values)
-    for column in declared_columns(metric).undeclared(values):
+    values, declared = dict(values), declared_columns(metric)
+    for column in declared.undeclared(values):
         raise ValueError(
             f"The metric {metric.name} returned {short_repr(column)}, which it does not declare "
             "in columns."
@@ -54,7 +54,6 @@ def checked_columns(metric: type[Metric], values: Any) -> dict[str, float | None
                 "None says that a value cannot be given."
             )
     known = {column: None if value is None else float(value) for column, value in values.items()}
-    declared = declared_columns(metric)
     if values or not declared.starts:  # what it has by task it has of no point without a task
         known = dict.fromkeys(declared.plain) | known
     return known
