@@ -138,7 +138,7 @@ def _reaudit(config: StoredAudit, registry: Registry) -> int:
         _show_changes(find_changes(before, store, tables, measured))
     _report(audit, written, location)
     broken = show_problems(tables)
-    return 1 if broken or problems or audit.summary.broken else 0
+    return 1 if broken or problems or audit.summary.failures else 0
 
 
 def _units(
@@ -262,9 +262,9 @@ def _report(audit: Reaudit, written: Sequence[Path], location: ResultsLocation) 
             "again.",
             markup=False,
         )
-    for title, status, error in outcome.broken:
-        err.print(f"{status.value}: {title}: {error}", markup=False)
-    if outcome.broken:
+    for failure in outcome.failures:
+        err.print(failure.line, markup=False)
+    if outcome.failures:
         err.print("The same command tries these again.")
     warn_of_metrics(audit.audits.faults, location)
     for path in written:

@@ -227,7 +227,7 @@ def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Boar
     written = leaderboard.write_results([t for t in tables if t.dataset in names], config.results)
     leaderboard.write_results(others, config.results)
     problems = 0
-    if board is not None and not run.summary.broken:
+    if board is not None and not run.summary.failures:
         problems = show_against(run.store, board, registry, config.results)
     else:
         for table in tables:
@@ -235,21 +235,22 @@ def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Boar
                 show_leaderboard(table.dataset, table.leaderboard)
     fitted, total = run.summary.done, len(run.plan.units)
     err.print(f"{total} units: {fitted} fitted now, {run.summary.reused} from the store.")
-    _show_broken(run, config)
+    _show_failures(run, config)
     setup.warn_of_metrics(run.audits.faults, ResultsLocation(config.results, config.store))
     for path in written:
         err.print(str(path), markup=False)
-    return problems or show_problems(tables) or (1 if run.summary.broken else 0)
+    return problems or show_problems(tables) or (1 if run.summary.failures else 0)
 
 
-def _show_broken(run: TrainingRun, config: RunConfig) -> None:
+def _show_failures(run: TrainingRun, config: RunConfig) -> None:
     """Say what gave nothing, and what to do about it."""
-    broken, kept = run.summary.broken, run.summary.kept
-    for title, status, error in broken:
-        err.print(f"{status.value}: {title}: {error}", markup=False)
+    failures = run.summary.failures
+    kept = [failure for failure in failures if failure.earlier_stands]
+    for failure in failures:
+        err.print(failure.line, markup=False)
     for title, error in run.summary.not_stored:
         err.print(f"encoder not stored: {title}: {error}", markup=False)
-    if len(broken) > len(kept):
+    if len(failures) > len(kept):
         where = shlex.join(ResultsLocation(config.results, config.store).options)
         err.print(
             "Try these again with --rerun failed. Where they were raised: "
@@ -258,8 +259,8 @@ def _show_broken(run: TrainingRun, config: RunConfig) -> None:
         )
     if kept:
         # The store has the earlier results in their place, so this is the only telling.
-        for traceback in dict.fromkeys(traceback for _, traceback in kept if traceback):
+        for traceback in dict.fromkeys(one.traceback for one in kept if one.traceback):
             err.print(clean(traceback), markup=False)
-        which = "these" if len(kept) == len(broken) else ", ".join(title for title, _ in kept)
+        which = "these" if len(kept) == len(failures) else ", ".join(one.title for one in kept)
         how = "--rerun all" if config.rerun is Rerun.ALL else "the same command"
         err.print(f"Earlier results of {which} stand; try again with {how}.", markup=False)

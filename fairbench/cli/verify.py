@@ -270,8 +270,8 @@ def _train_again(
             drive(run, executor, display)
     finally:
         executor.stop()
-    for title, status, error in run.summary.broken:
-        err.print(f"{status.value}: {title}: {error}", markup=False)
+    for failure in run.summary.failures:
+        err.print(failure.line, markup=False)
     units = store.find(UnitRecord, sorted({point.unit for point in drawn}))
     for key, unit in units.items():
         if unit.done and {p.label for p in unit.points} != {p.label for p in row.units[key].points}:

@@ -28,13 +28,13 @@ from fairbench.runs.audits import (
 from fairbench.runs.cost import versions
 from fairbench.runs.driver import JobSource
 from fairbench.runs.executors.base import Failed
+from fairbench.runs.failures import Failure
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.runs.plan import PlannedReference
 from fairbench.store import files
 from fairbench.store.database import Store, now
 from fairbench.store.records import PointRecord, RunRecord, UnitRecord
-from fairbench.store.status import Status
 from fairbench.versions import AUDIT_VERSION
 
 
@@ -57,8 +57,7 @@ class ReauditSummary:
     """Keys of points that another run measured meanwhile."""
     gone: set[str] = field(default_factory=set)
     """Keys of units whose representation is not on disk, or damaged: their figures stay."""
-    broken: list[tuple[str, Status, str]] = field(default_factory=list)
-    """Title, status and error of jobs that gave nothing."""
+    failures: list[Failure] = field(default_factory=list)
 
 
 class Reaudit(JobSource):
@@ -191,7 +190,7 @@ class Reaudit(JobSource):
     def fail(self, event: Failed) -> list[Job]:
         parts = self.audits.fail(event)
         if not parts:
-            self.summary.broken.append((event.job.title, event.status, event.error))
+            self.summary.failures.append(Failure(event.job.title, event.status, event.error))
         return parts
 
 

@@ -19,6 +19,7 @@ from fairbench.runs.declared import declared
 from fairbench.runs.driver import JobSource
 from fairbench.runs.estimate import fit_seconds
 from fairbench.runs.executors.base import Failed
+from fairbench.runs.failures import Failure
 from fairbench.runs.fit_job import FitJob, UnitResult
 from fairbench.runs.isolation import Isolation
 from fairbench.runs.job import Job
@@ -41,10 +42,7 @@ class RunSummary:
 
     done: int = 0
     reused: int = 0
-    broken: list[tuple[str, Status, str]] = field(default_factory=list)
-    """Title, status and error of units and audits that gave nothing."""
-    kept: list[tuple[str, str | None]] = field(default_factory=list)
-    """Title and traceback of those whose earlier results stand: the store has no error of them."""
+    failures: list[Failure] = field(default_factory=list)
     not_stored: list[tuple[str, str]] = field(default_factory=list)
     """Title and error of units whose encoder could not be stored."""
 
@@ -208,10 +206,10 @@ class TrainingRun(JobSource):
 
     def begin(self, command: str) -> None:
         """Record the run and what it is going to do; ``command`` is what was typed."""
-        self.summary.broken += [
-            (title, Status.FAILED, error) for title, error in self.plan.failed.items()
+        self.summary.failures += [
+            Failure(title, Status.FAILED, error) for title, error in self.plan.failed.items()
         ]
-        self.summary.broken += self.units.earlier_failures()
+        self.summary.failures += self.units.earlier_failures()
         config = self.config.model_dump(mode="json")
         if not self._is_trial:
             records = [planned.record(self.id) for planned in self.plan.units]
@@ -242,9 +240,10 @@ class TrainingRun(JobSource):
         if not isinstance(job, FitJob):
             parts = self.audits.fail(event)
             if not parts:
-                self.summary.broken.append((job.title, event.status, event.error))
-                if self.audits.stands(job):
-                    self.summary.kept.append((job.title, event.traceback))
+                stands = self.audits.stands(job)
+                self.summary.failures.append(
+                    Failure(job.title, event.status, event.error, event.traceback, stands)
+                )
             return parts
         broken: list[UnitRecord] = []
         # Searches count what failed, too. Of a job that died nothing but the time is known.
@@ -282,7 +281,9 @@ class TrainingRun(JobSource):
     def remaining_jobs(self, job: Job) -> list[Job]:
         if not isinstance(job, FitJob):
             remaining, bad = self.audits.remaining_jobs(job)
-            self.summary.broken += [(job.title, status, "in another run") for status in bad]
+            self.summary.failures += [
+                Failure(job.title, status, "in another run") for status in bad
+            ]
             return remaining
         jobs: list[Job] = []
         to_fit, fitted = [], []
@@ -293,7 +294,7 @@ class TrainingRun(JobSource):
             fitted.append(planned)
             unit = self.units.records[planned.key]
             if unit.status.is_failure:
-                self.summary.broken.append((planned.title, unit.status, unit.error or ""))
+                self.summary.failures.append(Failure(planned.title, unit.status, unit.error or ""))
             else:
                 self.summary.reused += 1
                 jobs += self._audit_jobs(planned)
@@ -372,8 +373,7 @@ class TrainingRun(JobSource):
         costs: Mapping[str, float],
     ) -> list[UnitRecord]:
         """The record of a unit that gave nothing, unless an earlier result of it stands."""
-        self.summary.broken.append((planned.title, status, error))
         records = self.units.make_failure_record(planned, status, error, traceback, costs)
-        if not records:
-            self.summary.kept.append((planned.title, traceback))
+        failure = Failure(planned.title, status, error, traceback, earlier_stands=not records)
+        self.summary.failures.append(failure)
         return records

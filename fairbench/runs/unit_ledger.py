@@ -10,6 +10,7 @@ from fairbench.config import Rerun, RunConfig
 from fairbench.runs.audits import AuditLedger, AuditTarget, MissingPoint
 from fairbench.runs.cost import processor_seconds, with_earlier_attempts
 from fairbench.runs.declared import declared
+from fairbench.runs.failures import Failure
 from fairbench.runs.plan import Plan, PlannedUnit, most_in_stack, stacks
 from fairbench.store import files
 from fairbench.store.database import Store, now
@@ -85,22 +86,22 @@ class UnitLedger:
             for point in self.missing_points(unit)
         )
 
-    def earlier_failures(self) -> list[tuple[str, Status, str]]:
-        """Failures that this request would meet again and does not retry: title, status, error."""
+    def earlier_failures(self) -> list[Failure]:
+        """Failures that this request would meet again and does not retry."""
         if self.rerun is not None:
             return []
-        failures: list[tuple[str, Status, str]] = []
+        failures: list[Failure] = []
         for planned in self.plan.units:
             unit = self.records.get(planned.key)
             if unit is None:
                 continue
             if unit.status.is_failure and not self.must_fit(planned):
-                failures.append((planned.title, unit.status, unit.error or ""))
+                failures.append(Failure(planned.title, unit.status, unit.error or ""))
             for point in self.audits.failures(self.target(planned)):
                 # The title has the point of a multi-shot method.
                 place = "" if planned.unit.point else f", {point.label}"
                 title = f"audit of {planned.title}{place}"
-                failures.append((title, point.status, point.error or ""))
+                failures.append(Failure(title, point.status, point.error or ""))
         return failures
 
     def stacks(

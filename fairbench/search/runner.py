@@ -97,8 +97,8 @@ class TrialRunner:
             with watch(jobs) as observe:
                 run.begin(self.command)
                 drive(run, self._running_executor(), observe)
-        kept = {title for title, _ in run.summary.kept}
-        errors = {title: f"{s.value}: {e}" for title, s, e in run.summary.broken if title in kept}
+        failures = [one for one in run.summary.failures if one.earlier_stands]
+        errors = {one.title: f"{one.status.value}: {one.error}" for one in failures}
         for trial, own in zip(going, units, strict=True):
             for data, seed in self.splits_and_seeds:
                 curve = [unit for unit in own if unit.data is data and unit.unit.seed == seed]
