@@ -30,7 +30,7 @@ from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy, in
 from fairbench.stats.seeds import derive_seed
 
 _LARGEST = 1e30
-"""Numbers beyond are scaled to single precision."""
+"""Columns with larger numbers are scaled to at most 1, so that auditors can square them."""
 RESAMPLES = 1000
 """Bootstrap resamples of the test rows behind the confidence interval of I."""
 
@@ -140,8 +140,11 @@ def _in_detail(z: np.ndarray) -> np.ndarray:
     narrow, wide = single_precision(z), z.astype(np.float64)
     if z.shape[1] > MAX_COLUMNS or np.array_equal(wide, narrow):
         return narrow
-    far = np.abs(wide).max(axis=0) > _LARGEST
-    wide[:, far] = narrow[:, far]
+    for place in np.flatnonzero(np.abs(wide).max(axis=0) > _LARGEST):
+        exponent = np.frexp(np.abs(wide[:, place]).max())[1]
+        scaled = np.ldexp(wide[:, place], -exponent)
+        exact = (np.ldexp(scaled, exponent) == wide[:, place]).all()
+        wide[:, place] = scaled if exact else narrow[:, place]
     return wide
 
 

@@ -1,7 +1,6 @@
 """Check arrays of a user and turn them into what audits take; every error is one sentence.
 
-Numpy arrays, pandas objects, torch tensors and lists are accepted. Messages count rows of frames
-from 1, as in a file, and elements of arrays from 0, by their index.
+Messages count rows of frames from 1, as in a file, and elements of arrays from 0, by their index.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench.api import Ints, Role
+from fairbench.data.array_likes import as_array, is_frame, unwrapped
 from fairbench.data.column_values import ColumnKind, are_codes, guess_kind, numbers, texts
 from fairbench.data.precision import stack_exactly
 from fairbench.data.prepare import coded
@@ -44,11 +44,12 @@ def check_matrix(value: Any, name: str) -> np.ndarray:
 
     Raises DataError: it has another shape, no rows, or a value that is not a finite number.
     """
-    held = _unwrapped(value, name)
-    if _is_frame(held):
+    held = unwrapped(value, name)
+    if is_frame(held):
         _check_shape(held.shape, name)
-        return stack_exactly([_released(held.iloc[:, i], name) for i in range(held.shape[1])])
-    array = _as_array(held, name)
+        columns = [_released(held.iloc[:, i], name) for i in range(held.shape[1])]
+        return stack_exactly(columns, name)
+    array = as_array(held, name)
     _check_shape(array.shape, name)
     if array.dtype.kind not in "biuf":
         raise DataError(
@@ -67,9 +68,9 @@ def check_features(value: Any, name: str) -> np.ndarray:
     """
     import pandas as pd
 
-    held = _unwrapped(value, name)
-    if not _is_frame(held):
-        array = _as_array(held, name)
+    held = unwrapped(value, name)
+    if not is_frame(held):
+        array = as_array(held, name)
         _check_shape(array.shape, name)
         if array.dtype.kind not in "USO":
             return check_matrix(array, name).astype(np.float64)
@@ -93,8 +94,8 @@ def check_classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
     Raises DataError: the array has another shape, no rows, a single value, too many, or values that
     are neither names nor whole numbers.
     """
-    held = _unwrapped(value, name)
-    if _is_frame(held):
+    held = unwrapped(value, name)
+    if is_frame(held):
         if held.ndim == 2:
             if held.shape[1] != 1:
                 raise DataError(
@@ -105,7 +106,7 @@ def check_classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
         _check_present(held, name)
         values = _labels_of(held)
     else:
-        values = _as_array(held, name)
+        values = as_array(held, name)
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[:, 0]
         if values.ndim != 1:
@@ -117,8 +118,8 @@ def check_classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
 
 def check_tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]]:
     """Return task labels by task: of one column, or of several, each with a name."""
-    held = _unwrapped(value, name)
-    if _is_frame(held) and held.ndim == 2:
+    held = unwrapped(value, name)
+    if is_frame(held) and held.ndim == 2:
         if not held.shape[1]:
             raise DataError(f"{name} has no columns: leave it out, or give task labels.")
         tasks = [str(column) for column in held.columns]
@@ -128,9 +129,9 @@ def check_tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]
             task: check_classes(held.iloc[:, place], f"{name} {held.columns[place]!r}")
             for place, task in enumerate(tasks)
         }
-    if _is_frame(held) and held.name is not None:
+    if is_frame(held) and held.name is not None:
         return {str(held.name): check_classes(held, name)}
-    array = held if _is_frame(held) else _as_array(held, name)
+    array = held if is_frame(held) else as_array(held, name)
     if array.ndim == 2 and array.shape[1] > 1:
         return {
             f"{name}{i}": check_classes(array[:, i], f"{name}[:, {i}]")
@@ -141,8 +142,8 @@ def check_tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]
 
 def role_rows(value: Any, name: str, n: int) -> dict[Role, Ints]:
     """Return the row numbers of each role in a column of role names; encoder-train is left out."""
-    held = _unwrapped(value, name)
-    values = held.to_numpy() if _is_frame(held) else _as_array(held, name)
+    held = unwrapped(value, name)
+    values = held.to_numpy() if is_frame(held) else as_array(held, name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
@@ -251,7 +252,10 @@ def _labels_of(column: pd.Series) -> np.ndarray:
 def _released(column: pd.Series, name: str) -> np.ndarray:
     """Return a column of z as finite numbers that tell all that it tells."""
     found = _numbers(column, name)
-    return found if column.dtype.kind in "biuf" else written_numbers(column, found, name)
+    if column.dtype.kind not in "biuf":
+        return written_numbers(column, found, name)
+    kept = column.to_numpy()
+    return kept if kept.dtype.kind == "f" and kept.dtype.itemsize > found.dtype.itemsize else found
 
 
 def _numbers(column: pd.Series, name: str) -> np.ndarray:
@@ -289,12 +293,14 @@ def _check_present(column: pd.Series, name: str) -> None:
 
 
 def _check_finite(array: np.ndarray, name: str) -> None:
-    bad = np.argwhere(~np.isfinite(array)) if array.dtype.kind == "f" else np.empty((0, 2))
+    with np.errstate(over="ignore"):  # extended precision reaches further than double precision
+        finite = np.isfinite(array.astype(np.float64))
+    bad = np.argwhere(~finite)
     if len(bad):
         row, column = int(bad[0, 0]), int(bad[0, 1])
         more = f" (and {len(bad) - 1:,} more such values)" if len(bad) > 1 else ""
         raise DataError(
-            f"{name}[{row}, {column}] is {array[row, column]}{more}: fill it in, or leave such "
+            f"{name}[{row}, {column}] is {array[row, column]!s}{more}: fill it in, or leave such "
             "rows out of all arrays."
         )
 
@@ -324,7 +330,7 @@ def check_same_order(**given: Any) -> None:
     Rows are matched by their place. An index that shares no label with the other says nothing of
     rows, and one with labels twice cannot. ``given``: objects by the name of the argument.
     """
-    frames = [(name, value.index) for name, value in given.items() if _is_frame(value)]
+    frames = [(name, value.index) for name, value in given.items() if is_frame(value)]
     for (first, index), (second, other) in combinations(frames, 2):
         if len(index) != len(other) or index.equals(other):
             continue
@@ -345,55 +351,3 @@ def check_same_order(**given: Any) -> None:
                 f"{first}.loc[rows] and {second}.loc[rows]; or, if they are the same people in one "
                 f"order, {second}.to_numpy()."
             )
-
-
-def _is_frame(value: Any) -> bool:
-    """Return whether it is a pandas Series or DataFrame, without importing pandas."""
-    return hasattr(value, "iloc") and hasattr(value, "to_numpy")
-
-
-def _unwrapped(value: Any, name: str) -> Any:
-    """Return a pandas object with rows counted from 0; a tensor as a numpy array."""
-    if value is None:
-        raise DataError(f"{name} is None: give an array.")
-    if _is_frame(value):
-        return value.reset_index(drop=True)
-    if np.ma.is_masked(value):  # numpy would take what stands behind the mask for values
-        _refuse(np.ma.getmaskarray(value), name, "masked")
-    if hasattr(value, "detach") and hasattr(value, "cpu"):
-        tensor = value.detach().cpu().to_dense()
-        try:
-            return tensor.numpy()
-        except TypeError:  # bfloat16
-            return tensor.float().numpy()
-    if hasattr(value, "toarray"):  # a sparse matrix
-        return value.toarray()
-    return value
-
-
-def _as_array(value: Any, name: str) -> np.ndarray:
-    if _is_frame(value):
-        return np.asarray(value.to_numpy())
-    try:
-        array = np.asarray(value)
-    except ValueError:
-        raise DataError(f"The rows of {name} are not all of one length.") from None
-    if array.ndim == 0:
-        raise DataError(f"{name} is a single value, not an array with one row per person.")
-    if array.dtype.kind == "T":  # text of any length
-        return array.astype(object)
-    if array.dtype.kind in "US" and isinstance(value, list | tuple):
-        held = np.asarray(value, dtype=object)
-        _refuse(held != held, name, "nan")  # beside texts numpy makes the text 'nan' of it
-    return array
-
-
-def _refuse(wrong: np.ndarray, name: str, what: str) -> None:
-    """Raise DataError for the first place that is true, and say how many there are."""
-    places = np.argwhere(wrong)
-    if len(places):
-        where = ", ".join(str(place) for place in places[0])
-        raise DataError(
-            f"{name}[{where}] is {what} ({len(places):,} such values): fill it in, or leave such "
-            "rows out of all arrays."
-        )

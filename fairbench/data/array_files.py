@@ -17,7 +17,7 @@ import numpy as np
 
 from fairbench.data.column_values import is_number
 from fairbench.data.csv_files import index_column, sniff, why_unnamed
-from fairbench.data.tables import read_table, rejoined
+from fairbench.data.tables import has_index, is_parquet, read_table, rejoined
 from fairbench.errors import DataError, nearest
 from fairbench.files.unpacking import check_arrays
 
@@ -65,18 +65,23 @@ def read_sources(sources: dict[str, ArraySource]) -> dict[str, Any]:
 
     Raises DataError: a file cannot be read, lacks a column or an array, or z and s share a column.
     """
-    tables: dict[Path, Any] = {}
+    tables: dict[tuple[Path, bool], Any] = {}
     arrays: dict[str, Any] = {}
     for name, source in sources.items():
         if source.format in ("npy", "npz"):
             arrays[name] = _array(source)
             continue
-        key = source.path.resolve()
+        key = source.path.resolve(), _is_audited(source)
         if key not in tables:
             tables[key] = _table(source)
         arrays[name] = _columns(source, tables[key])
     _check_disjoint(sources, arrays)
     return arrays
+
+
+def _is_audited(source: ArraySource) -> bool:
+    """Whether it is z, all of which is audited: blanks around numbers too."""
+    return source.name == "z"
 
 
 def _array(source: ArraySource) -> np.ndarray:
@@ -129,7 +134,9 @@ def _member(source: ArraySource, names: list[str]) -> str:
 def _table(source: ArraySource) -> Any:
     try:
         separator, header = _csv_shape(source) if source.format == "csv" else (",", True)
-        return read_table(source.path, separator=separator, header=header, single=True)
+        return read_table(
+            source.path, separator=separator, header=header, single=True, blanks=_is_audited(source)
+        )
     except DataError as error:
         raise DataError(f"--{source.name}: {error.message}", error.hint) from None
 
@@ -161,6 +168,12 @@ def _columns(source: ArraySource, table: Any) -> Any:
                 "numbers: it looks like an index of rows. Write the file without it (pandas: "
                 f"index=False), or name the columns, as in {source.path}:{table.columns[1]}. Name "
                 f"it {index} if it is meant."
+            )
+        if _is_audited(source) and is_parquet(source.path) and has_index(source.path):
+            raise DataError(
+                f"--{source.name}: {source.path} holds an index of rows beside its columns, and "
+                "whoever has the file has it too. Write the file without it (pandas: index=False), "
+                f"or name the columns that are given away, as in {source.path}:{table.columns[0]}."
             )
         return table
     known = [str(name) for name in table.columns]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +37,16 @@ class DatasetFiles:
 
 
 def cache_folder() -> Path:
-    """Return the folder for downloads: ``FAIRBENCH_CACHE``, else the platform's cache folder."""
+    """Return the folder for downloads: ``FAIRBENCH_CACHE``, else the platform's cache folder.
+
+    A user without a home, as in some containers, has one for temporary files.
+    """
     import pooch
 
-    return Path(os.environ.get(CACHE_ENV) or pooch.os_cache("fairbench")).expanduser()
+    try:
+        return Path(os.environ.get(CACHE_ENV) or pooch.os_cache("fairbench")).expanduser()
+    except RuntimeError:
+        return Path(tempfile.gettempdir(), f"fairbench-{os.getuid()}")
 
 
 def data_root(option: Path | None) -> Path | None:

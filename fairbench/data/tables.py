@@ -36,6 +36,7 @@ def read_table(
     header: bool = True,
     columns: Sequence[str] = (),
     single: bool = False,
+    blanks: bool = False,
     unused: Callable[[str], bool] = lambda name: False,
 ) -> pd.DataFrame:
     """Read a whole table: Parquet by its first four bytes, else CSV.
@@ -43,13 +44,14 @@ def read_table(
     ``separator``: one character between the fields of a CSV file. ``header``: whether the first
     line of a CSV file holds the columns' names. ``columns``: names to use instead, one per column.
     ``single``: whether a CSV file may have only one column; in a dataset that means a wrong
-    separator. ``unused``: whether nobody reads the values of a column, by its name: then a column
-    of Parquet may hold what no table can, such as lists; it is returned without values.
+    separator. ``blanks``: whether texts of Parquet keep blanks around them. ``unused``: whether
+    nobody reads the values of a column, by its name: then a column of Parquet may hold what no
+    table can, such as lists; it is returned without values.
     """
     import pandas as pd
 
     if is_parquet(path):
-        frame = _read_parquet(path, columns, unused)
+        frame = _read_parquet(path, columns, blanks, unused)
     else:
         frame = _read_csv(path, separator, header, single)
     if columns:
@@ -274,8 +276,14 @@ def _opened_parquet(path: Path) -> Iterator[Any]:
 _INDEX = re.compile(r"__index_level_\d+__")
 
 
+def has_index(path: Path) -> bool:
+    """Whether a Parquet file has an index of rows without a name: it is left out of tables."""
+    with _opened_parquet(path) as file:
+        return any(map(_INDEX.fullmatch, file.schema_arrow.names))
+
+
 def _read_parquet(
-    path: Path, columns: Sequence[str], unused: Callable[[str], bool]
+    path: Path, columns: Sequence[str], blanks: bool, unused: Callable[[str], bool]
 ) -> pd.DataFrame:
     import pyarrow as pa
 
@@ -291,7 +299,7 @@ def _read_parquet(
                 raise fault
         held = file.read()
     cells = [
-        pa.nulls(len(held)) if fault else _as_cells(held.column(i))
+        pa.nulls(len(held)) if fault else _as_cells(held.column(i), blanks=blanks)
         for i, fault in zip(places, faults, strict=True)
     ]
     # Whole numbers beside missing ones stay whole.
@@ -323,8 +331,11 @@ def _fault(field: Any, path: Path) -> DataError | None:
     return None
 
 
-def _as_cells(column: Any) -> Any:
-    """Treat text of an Arrow column as in CSV: without blanks around it, and with marks missing."""
+def _as_cells(column: Any, *, blanks: bool = False) -> Any:
+    """Treat text of an Arrow column as in CSV: without blanks around it, and with marks missing.
+
+    ``blanks``: whether texts keep those.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -332,9 +343,10 @@ def _as_cells(column: Any) -> Any:
     kind = column.type.value_type if coded else column.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         return column
-    text = pc.utf8_trim_whitespace(column.cast(kind) if coded else column)
+    given = column.cast(kind) if coded else column
+    text = pc.utf8_trim_whitespace(given)
     marked = pc.is_in(text, value_set=pa.array(MISSING, kind), skip_nulls=True)
-    text = pc.if_else(marked, pa.scalar(None, kind), text)
+    text = pc.if_else(marked, pa.scalar(None, kind), given if blanks else text)
     return text.dictionary_encode() if coded else text
 
 

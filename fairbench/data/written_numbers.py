@@ -40,6 +40,8 @@ def written_numbers(column: pd.Series, values: Floats, name: str) -> np.ndarray:
     """
     import pandas as pd
 
+    if column.dtype == object:
+        column = _of_one_kind(column, name)
     codes, written = pd.factorize(column.astype(str))
     texts: list[str] = written.to_numpy(dtype=object).tolist()
     if all(text == _shortest(text) for text in texts):  # as Python and pandas write
@@ -65,6 +67,22 @@ def written_numbers(column: pd.Series, values: Floats, name: str) -> np.ndarray:
             "pandas.read_csv(FILE).to_csv(NEW, index=False)."
         )
     return found[codes]
+
+
+def _of_one_kind(column: pd.Series, name: str) -> pd.Series:
+    """Return objects whose kinds tell nothing that their texts do not.
+
+    Raises DataError: several kinds, as single and double precision, whose texts may be alike.
+    """
+    kinds = set(map(type, column))
+    if len(kinds) == 1 or kinds == {int, float}:  # 1 and 1.0 have texts of their own
+        return column
+    names = sorted(kind.__name__ for kind in kinds)
+    raise DataError(
+        f"The column {str(column.name)!r} of {name} mixes kinds of numbers ({', '.join(names)}), "
+        "which can tell s, and auditors see values alone: make them all of one kind, as in "
+        "frame[column].astype(float)."
+    )
 
 
 def _shortest(text: str) -> str | None:
@@ -119,10 +137,13 @@ def _pair(rules: Sequence[Flags], texts: list[str]) -> Pair | None:
 
 
 def _blanks(parts: pd.DataFrame, texts: list[str]) -> list[Flags]:
-    """Blanks around numbers: the same everywhere, or up to one length."""
+    """Blanks around numbers: the same everywhere, or on one side up to one length."""
     around = parts["before"] + "|" + parts["after"]
-    length = np.array([len(text) for text in texts])
-    return [np.asarray(around == around.iloc[0]), length == length[0]]
+    padded = np.array([len(text) for text in texts]) == len(texts[0])
+    return [
+        np.asarray(around == around.iloc[0]),
+        *(np.asarray(padded & (parts[side] == "")) for side in ("before", "after")),
+    ]
 
 
 def _signs(parts: pd.DataFrame) -> list[Flags]:
@@ -192,16 +213,24 @@ def _unlike_exponents(texts: list[str], values: Floats, parts: pd.DataFrame) -> 
 
 
 def _unlike_digits(texts: list[str], values: Floats, parts: pd.DataFrame) -> Pair | None:
-    """As :func:`_unlike`, of numbers with more digits than make a difference."""
-    digits = (parts["whole"] + parts["decimals"]).str.lstrip("0").tolist()
-    shortest, seventeen, exact = np.ones((3, len(texts)), bool)
-    for place, (text, value) in enumerate(zip(digits, np.abs(values).tolist(), strict=True)):
-        if len(text) > _SURE_DIGITS:
-            known = text.rstrip("0")
-            shortest[place] = known == _digits(repr(value))
-            seventeen[place] = known == _digits(f"{value:.16e}")
-            exact[place] = known == _digits(f"{value:.{len(text) - 1}e}")
-    return _pair([shortest, seventeen, exact], texts)
+    """As :func:`_unlike`, of numbers with more digits than make a difference.
+
+    All have the fewest digits that tell the number, or are rounded to as many digits, or to as many
+    decimals. Zeros at the end may be left out.
+    """
+    digits = (parts["whole"] + parts["decimals"]).str.lstrip("0")
+    most = int(digits.str.len().max())
+    if most <= _SURE_DIGITS:
+        return None
+    written, sizes = digits.str.rstrip("0").tolist(), np.abs(values).tolist()
+    writers = [repr, f"{{:.{most - 1}e}}".format]
+    if (parts["letter"] == "").all():
+        writers.append(f"{{:.{parts['decimals'].str.len().max()}f}}".format)
+    rules = [
+        np.array([own == _digits(writer(size)) for own, size in zip(written, sizes, strict=True)])
+        for writer in writers
+    ]
+    return _pair(rules, texts)
 
 
 def _digits(text: str) -> str:

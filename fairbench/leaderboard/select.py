@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fairbench.data.splits import Split
@@ -44,13 +44,18 @@ class ReferenceKey(NamedTuple):
 
 @dataclass(frozen=True)
 class CurveRecords:
-    """All units and points of one method, dataset, split and seed; points in knob order."""
+    """All units and points of one method, dataset, split and seed; points in knob order.
+
+    ``not_read``: points that curves of its row on other splits, or of other seeds, have more. A
+    mean over curves of 4 and of 16 points would be of unlike areas.
+    """
 
     split: str
     seed: int
     audit: str
     units: list[UnitRecord]
     points: list[PointRecord]
+    not_read: int = 0
 
     @property
     def key(self) -> CurveKey:
@@ -69,10 +74,17 @@ class CurveRecords:
 
     @property
     def missing(self) -> int:
-        """Number of points without figures: failed ones, and all of a unit that gave none."""
+        """Number of points without figures: failed ones, all of a unit that gave none, not read."""
         empty = [unit for unit in self.units if not unit.points]
         read = sum(len(unit.points) for unit in self.units)
-        return sum(unit.curve_points or 1 for unit in empty) + read - len(self.done)
+        without = sum(unit.curve_points or 1 for unit in empty) + read - len(self.done)
+        return without + self.not_read
+
+    @property
+    def grid(self) -> frozenset[str | int]:
+        """Where it is read: labels of multi-shot points, or the numbers of single-shot ones."""
+        labels = (unit.point for unit in self.units if unit.point is not None)
+        return frozenset([*labels, *range(max(unit.curve_points or 0 for unit in self.units))])
 
     @property
     def ended(self) -> bool:
@@ -267,7 +279,21 @@ def curves_of(
         identity, audit, split, seed = key
         curve = CurveRecords(split, seed, audit, units_here, _in_order(measured))
         curves[(*identity, audit)].append(curve)
-    return curves
+    return {key: _compared(of_row) for key, of_row in curves.items()}
+
+
+def _compared(curves: Sequence[CurveRecords]) -> list[CurveRecords]:
+    """Note of the curves of a row which points they lack that others have.
+
+    The official split is compared with itself alone, as is each number of folds.
+    """
+    grids: dict[int, set[str | int]] = defaultdict(set)
+    for curve in curves:
+        grids[Split.parse(curve.split).folds] |= curve.grid
+    return [
+        replace(curve, not_read=len(grids[Split.parse(curve.split).folds] - curve.grid))
+        for curve in curves
+    ]
 
 
 def _in_order(points: Sequence[PointRecord]) -> list[PointRecord]:

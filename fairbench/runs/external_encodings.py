@@ -27,8 +27,10 @@ def measure_encodings(
 ) -> Measurement:
     """Audit the encodings of all rows of a dataset.
 
-    How they were made is not known, so neither is whether the encoder was blind to s: the auditors
-    are those of blind methods. Distortion is that of a decoder that is fitted here.
+    How they were made is not known, so neither is whether the encoder was blind to s. Auditors of
+    blind methods learn from soft labels, P(s|x), which say nothing of what an encoder took from s
+    itself: so those of hard labels always run beside them. Distortion is that of a decoder that is
+    fitted here.
 
     Parameters
     ----------
@@ -65,7 +67,7 @@ def measure_encodings(
         seed=audit_seed(0),
         numbers=(0,),
         arrays=arrays,
-        config=config,
+        config=replace(config, hard_labels=True),
         metrics=point_metrics(registry),
         soft=SharedLabels(data),
     )

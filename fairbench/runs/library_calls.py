@@ -27,7 +27,11 @@ def starts_a_compiler() -> bool:
 
 def folders_of_the_compiler() -> tuple[str, ...]:
     """Return where it keeps what it has compiled, and locks."""
-    user = re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as PyTorch calls it
+        name = f"uid_{os.getuid()}"
+    user = re.sub(r'[\\/:*?"<>|]', "_", name)
     usual = os.path.join(tempfile.gettempdir(), f"torchinductor_{user}")
     kept = (os.environ.get("TORCHINDUCTOR_CACHE_DIR", usual), own_folder())
     return tuple(os.path.join(os.path.realpath(one), "") for one in kept)

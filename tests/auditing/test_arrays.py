@@ -202,9 +202,11 @@ def test_what_single_precision_would_hide_is_seen(column: Any) -> None:
     assert len(np.unique(single_precision(z))) == 2
 
 
-def test_numbers_that_fit_are_left_as_they_are() -> None:
-    z = np.array([[0.5, 3.0], [0.25, -7.0]])
-    assert np.array_equal(single_precision(z), z)
+def test_one_huge_number_hides_nothing_of_the_others() -> None:
+    s = people()[1]
+    z = np.random.default_rng(3).normal(size=(N, 1)) + 3.0 * s[:, None]
+    z[0] = 1e60
+    assert quick(z, s).i > 0.3
 
 
 def test_hiding_in_double_precision_is_found() -> None:

@@ -54,6 +54,20 @@ def test_files_are_found_in_the_datasets_folder_or_in_the_root(tmp_path: Path) -
         assert (found.folder, found.origin) == (folder, "data root")
 
 
+def test_a_user_without_a_home_has_a_cache_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_home(*_: object) -> str:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.delenv("FAIRBENCH_CACHE")
+    monkeypatch.setattr("pooch.os_cache", no_home)
+    put(tmp_path / "filed")
+    found = find_files(Filed, tmp_path)
+    assert found is not None
+    assert found.origin == "data root"
+
+
 def test_the_environment_names_a_root_and_the_cache_is_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 import pytest
 
 from fairbench.data.array_checks import check_matrix
+from fairbench.data.array_files import parse_source, read_sources
 from fairbench.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -48,6 +50,9 @@ def test_what_one_program_wrote_is_read(writer: str) -> None:
     assert check_matrix(texts.to_frame(), "z")[:, 0].tolist() == [float(text) for text in texts]
 
 
+ROUND = sorted({round(value, 5) for value in RNG.random(200).tolist()})
+
+
 def marked(mark: Callable[[str], str]) -> list[str]:
     """Different numbers, every other one written as ``mark`` does."""
     texts = [f"{value:.6f}1" for value in RNG.normal(size=100)]
@@ -75,9 +80,12 @@ def marked(mark: Callable[[str], str]) -> list[str]:
         ["0.30000000000000001", "0.7", "0.10000000000000001", "0.2"],
         [str(10**30 + i) for i in range(50)],
         marked(lambda text: f" {text}"),
-        [True, 1.5],
+        marked(lambda text: f"{float(text):.17f}1"[:20]),
+        [f" {value}" if value % 2 else f"{value} " for value in range(100, 200)],
+        [f"{value / 7:.{17 + value % 2}f}" for value in range(8, 60)],
+        [repr(value) if value * 1e5 % 2 < 1 else f"{value:.17g}" for value in ROUND],
     ],
-    ids=range(19),
+    ids=range(22),
 )
 def test_what_tells_more_than_its_value_is_refused(texts: list[Any]) -> None:
     for column in (pd.Series(texts, dtype=object), pd.Series(texts, dtype="category")):
@@ -98,8 +106,36 @@ def test_large_whole_numbers_keep_their_last_digits(large: int) -> None:
         assert len(np.unique(found[:, 0])) == 2
 
 
+@pytest.mark.parametrize(
+    "values", [[np.float32(0.1), 0.1], [True, 1.5], [np.int64(1), 2], [Decimal(1), 2.0]]
+)
+def test_objects_of_several_kinds_are_refused(values: list[Any]) -> None:
+    with pytest.raises(DataError, match=r"column 'a' of z mixes kinds of numbers \("):
+        check_matrix(pd.DataFrame({"a": pd.Series(values, dtype=object)}), "z")
+
+
 def test_objects_that_are_numbers_are_read() -> None:
     found = check_matrix(pd.DataFrame({"a": pd.Series([0.5, 2.0, 1e-7], dtype=object)}), "z")
     assert found[:, 0].tolist() == [0.5, 2.0, 1e-7]
+    found = check_matrix(pd.DataFrame({"a": pd.Series([1, 2.5, 3], dtype=object)}), "z")
+    assert found[:, 0].tolist() == [1, 2.5, 3]
     zeros = check_matrix(pd.DataFrame({"a": ["-0.0", "0.0", "1.5"]}), "z")
     assert np.signbit(zeros[:, 0]).tolist() == [True, False, False]
+
+
+def test_what_stands_beside_the_numbers_of_a_parquet_file_is_audited_or_refused(
+    tmp_path: Path,
+) -> None:
+    def read(frame: pd.DataFrame, part: str = "") -> Any:
+        frame.to_parquet(tmp_path / "z.parquet")
+        source = parse_source("z", f"{tmp_path / 'z.parquet'}{part}")
+        return check_matrix(read_sources({"z": source})["z"], "z")
+
+    numbers = pd.DataFrame({"a": [0.5, 1.5, 2.5]})
+    assert read(numbers)[:, 0].tolist() == [0.5, 1.5, 2.5]
+    named = numbers.set_axis(["m", "f", "m"])
+    with pytest.raises(DataError, match="holds an index of rows beside its columns"):
+        read(named)
+    assert read(named, ":a")[:, 0].tolist() == [0.5, 1.5, 2.5]
+    with pytest.raises(DataError, match="writes numbers in several ways, as '2' and '3 '"):
+        read(pd.DataFrame({"a": ["2", "3 ", "4"]}))

@@ -16,7 +16,7 @@ from fairbench.leaderboard.frames import load_leaderboard
 from fairbench.leaderboard.measured import MeasuredCurve, MetricProblems
 from fairbench.leaderboard.row_curves import RowCurves, choose_curves, commonest_folds
 from fairbench.leaderboard.row_figures import compute_figures
-from fairbench.leaderboard.select import CurveRecords, latest
+from fairbench.leaderboard.select import CurveRecords, curves_of, latest
 from fairbench.metrics.aufdc import Aufdc
 from fairbench.models.query import ResultsLocation
 from fairbench.models.recommend import gather_candidates
@@ -66,6 +66,36 @@ def test_only_rows_with_all_folds_are_ranked(board: pd.DataFrame) -> None:
     assert ranked["p_drop_features"].notna().sum() == len(ranked) - 1
     assert others["p_drop_features"].isna().all()
     assert set(ranked["interval_over"]) == {"splits"}
+
+
+def test_curves_that_are_read_at_other_points_lack_those() -> None:
+    def lacking(*curves: tuple[str, int, list[UnitRecord]]) -> dict[tuple[str, int], int]:
+        units = [
+            unit.replace(key=f"{split} {seed} {place}", split=split, seed=seed)
+            for split, seed, own in curves
+            for place, unit in enumerate(own)
+        ]
+        (found,) = curves_of(units, {}).values()
+        return {(curve.split, curve.seed): curve.not_read for curve in found}
+
+    def read_at(count: int) -> list[UnitRecord]:
+        return [a_unit("one").replace(point=None, curve_points=count)]
+
+    def trained_at(*points: str) -> list[UnitRecord]:
+        return [a_unit("several").replace(point=point, curve_points=None) for point in points]
+
+    of_folds = [(f"fold {fold} of 2", 0) for fold in (1, 2)]
+    assert lacking((*of_folds[0], read_at(8)), (*of_folds[1], read_at(4))) == {
+        of_folds[0]: 0,
+        of_folds[1]: 4,
+    }
+    assert lacking((*of_folds[0], read_at(8)), ("official", 0, read_at(16))) == {
+        of_folds[0]: 0,
+        ("official", 0): 0,
+    }
+    assert lacking(
+        ("official", 0, trained_at("k=1", "k=2")), ("official", 1, trained_at("k=1", "k=3"))
+    ) == {("official", 0): 1, ("official", 1): 1}
 
 
 def test_a_row_with_two_sets_of_folds_is_of_those_that_the_other_rows_have() -> None:

@@ -53,6 +53,17 @@ def test_what_z_tells_is_told_apart_first() -> None:
     assert max(sides.mean(), 1 - sides.mean()) >= 0.8
 
 
+def test_many_groups_are_split_where_z_differs_most() -> None:
+    """Forty groups in two clouds: the climb starts from some groups alone, and finds the clouds."""
+    rng = np.random.default_rng(0)
+    s = rng.integers(0, 40, 4000)
+    z = np.column_stack([8.0 * (s % 2) + rng.normal(size=4000), rng.normal(size=4000)])
+    members = make_member_rows(z.astype(np.float32), s, classes=40, seed=0)
+    splits = find_splits(members, Boosting(20, 9, seed=0))
+    assert isinstance(splits, GroupSplit)
+    assert groups_of(splits.one) in ([*range(0, 40, 2)], [*range(1, 40, 2)])
+
+
 def test_probabilities_are_of_all_groups_and_sum_to_one() -> None:
     data = rows()
     splits = find_splits(data, Boosting(40, 9, seed=0))
