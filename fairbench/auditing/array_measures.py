@@ -30,7 +30,7 @@ from fairbench.stats.scores import accuracy, auc, balanced_accuracy, entropy, in
 from fairbench.stats.seeds import derive_seed
 
 _LARGEST = 1e30
-"""Columns with larger numbers are scaled to at most 1, so that auditors can square them."""
+"""Larger numbers are made smaller, so that auditors can square them in single precision."""
 RESAMPLES = 1000
 """Bootstrap resamples of the test rows behind the confidence interval of I."""
 
@@ -140,12 +140,25 @@ def _in_detail(z: np.ndarray) -> np.ndarray:
     narrow, wide = single_precision(z), z.astype(np.float64)
     if z.shape[1] > MAX_COLUMNS or np.array_equal(wide, narrow):
         return narrow
-    for place in np.flatnonzero(np.abs(wide).max(axis=0) > _LARGEST):
-        exponent = np.frexp(np.abs(wide[:, place]).max())[1]
-        scaled = np.ldexp(wide[:, place], -exponent)
-        exact = (np.ldexp(scaled, exponent) == wide[:, place]).all()
-        wide[:, place] = scaled if exact else narrow[:, place]
-    return wide
+    far = np.flatnonzero(np.abs(wide).max(axis=0) > _LARGEST)
+    if wide.shape[1] + len(far) > MAX_COLUMNS:
+        wide[:, far] = narrow[:, far]
+        return wide
+    return np.column_stack([*map(_within_reach, wide.T), *(_scaled(wide[:, k]) for k in far)])
+
+
+def _within_reach(column: np.ndarray) -> np.ndarray:
+    """Return a column whose huge numbers are smaller, in their order; others keep their digits."""
+    huge = np.abs(column) > _LARGEST
+    sizes, ranks = np.unique(np.abs(column[huge]), return_inverse=True)
+    moved = column.copy()
+    moved[huge] = np.sign(column[huge]) * _LARGEST * (1 + (1 + ranks) / (1 + len(sizes)))
+    return moved
+
+
+def _scaled(column: np.ndarray) -> np.ndarray:
+    """Return a column of huge numbers scaled to at most 1 by a power of two: they keep all bits."""
+    return np.asarray(np.ldexp(column, -np.frexp(np.abs(column).max())[1]))
 
 
 @contextmanager
