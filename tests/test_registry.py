@@ -70,7 +70,12 @@ def test_a_broken_plugin_is_reported_and_the_rest_go_on(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("def register_methods(): return []", "installed but registers nothing. Is"),
+        ("def register_method(): return []", "installed but registers nothing. Is"),
+        (
+            "def register_metrics(): return []\n@hookimpl\ndef register_methods(): return []",
+            "register_metrics is not decorated, so nobody calls it. Write @hookimpl above it.",
+        ),
+        ("import no_such_package", "Install it in this environment, and list it under"),
         ("@hookimpl\ndef register_methods(): pass", "does it return a list?"),
         ("@hookimpl\ndef register_methods(): return Method", "Return a list: [Method]"),
         ("@hookimpl\ndef register_methods(): return 3", "Return a list: [3]"),

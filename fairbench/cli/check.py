@@ -79,6 +79,12 @@ def _contracts(
     from fairbench.data.card import is_card
 
     known = False
+    for broken in registry.broken:  # or the plugin of another package that has the name
+        if repr(name) in broken.error:
+            raise PluginError(
+                f"{broken.source} could not be loaded: {broken.error}",
+                "Fix it, then check it again.",
+            )
     if name in registry.methods:
         known, full = True, registry.methods.resolve(name)
         on = f"rows of {data.info.name}" if data else "a small table of the checks' own"
@@ -103,6 +109,10 @@ def _contracts(
                     f"{name} could not be loaded: {broken.error}",
                     "Fix it, then check it again.",
                 )
+        if members := _members(registry, name):
+            for member in members:
+                yield from _contracts(registry, member, data, root)
+            return
         names = (*registry.methods.classes, *registry.datasets.classes, *registry.metrics.classes)
         raise UnknownNameError(
             "plugin",
@@ -111,6 +121,17 @@ def _contracts(
             command="fairbench list methods, or datasets, or metrics",
             left_out=[broken.source for broken in registry.broken],
         )
+
+
+def _members(registry: Registry, package: str) -> list[str]:
+    """What a package, or one of its entry points, registers to be checked."""
+    catalogues = (registry.methods, registry.datasets, registry.metrics)
+    return [
+        name
+        for catalogue in catalogues
+        for name, source in catalogue.sources.items()
+        if package in re.split(r"[ ()]", source)
+    ]
 
 
 def _shown(check: Check) -> CheckOutcome:

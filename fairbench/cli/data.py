@@ -35,6 +35,8 @@ MAX_COLUMNS = 80
 
 MAX_CELLS = 20_000_000
 """Most rows times columns that boosted trees are trained on; of larger tables, the first rows."""
+_FEW_ROWS = 5_000
+"""Rows to train on below which boosted trees find clearly less than there is."""
 
 
 def data_list_command(data_root: DataRoot = None) -> None:
@@ -208,6 +210,10 @@ def _describe_information(data: Prepared) -> None:
     )
     if len(train.s) > rows or len(test.s) > rows:
         out.print(f"(At most {rows:,} rows of each, drawn by chance.)")
+    if len(train.s) < _FEW_ROWS:
+        out.print(
+            "Trees learn little from so few rows: the audits of a run may find several times more."
+        )
     if nats <= 0:
         out.print("These trees cannot predict S from X: there may be no curve to rank.")
 

@@ -95,7 +95,7 @@ def encode_command(
             raise
     _summarise(summary, encoder, output, time.perf_counter() - started)
     if codes is not None:
-        _compare_codes(summary, codes)
+        _compare_codes(summary, codes, audited)
     # The last words: what was said before them does not hold of a column that is empty now.
     for warning in encoder.preprocessing.warnings_of(summary.replaced, summary.rows):
         err.print(f"Warning: {warning}", markup=False)
@@ -147,10 +147,14 @@ def _summarise(summary: EncodingSummary, encoder: RowEncoder, output: Path, seco
     err.print(f"{summary.rows:,} rows, {columns}, in {seconds:.1f} s: {output}", markup=False)
 
 
-def _compare_codes(summary: EncodingSummary, codes: CertifiedCodes) -> None:
+def _compare_codes(
+    summary: EncodingSummary, codes: CertifiedCodes, audited: PointRecord | None
+) -> None:
     """Print how many rows have a code that the certificate does not count."""
     if not summary.other_codes:
-        err.print("All codes are among those that the certificate counts.", markup=False)
+        bound = None if audited is None else audited.figures.get("certified_mutual_information")
+        says = "" if bound is None else f" (I(Z;S) is at most {bound:.3f} nats)"
+        err.print(f"All codes are among those that the certificate counts{says}.", markup=False)
         return
     said = (
         f"{summary.other_codes:,} of {format_count(summary.rows, 'row')} "

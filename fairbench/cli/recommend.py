@@ -371,7 +371,8 @@ def _certified_misses(answer: Recommendation) -> list[str]:
         _print_folded(
             f"The lowest certified bound is that of {least.title}: I(Z;S) <= {bound:.4f} nats."
         )
-        options.append(f"--max-leakage {int(bound * 1000 + 1) / 1000:g}")
+        if not least.is_baseline:
+            options.append(f"--max-leakage {int(bound * 1000 + 1) / 1000:g}")
     _print_folded(
         "A certificate needs a z that many people share. Quantised methods have one "
         f"({', '.join(answer.certifiable) or 'none is registered'}), and so may others where z "

@@ -56,17 +56,23 @@ def check_columns(frame: pd.DataFrame, used: Iterable[tuple[str, str]], where: s
 
 
 def check_notation(frame: pd.DataFrame, where: str, decimal: Decimal) -> None:
-    """Raise DataError for the first column whose numbers would become categories, as text."""
-    for name in frame.columns:
-        column = frame[name]
-        if guess_kind(column, decimal) is ColumnKind.NUMBER:
-            continue
-        if written := find_notation(column, decimal):
-            raise DataError(
-                f"{where}: the column {_say_notation(column, *written)}.",
-                f"{_REMEDIES[written[0]]} If each value is meant to be a category, say so: under "
-                f"`features` of a card, {name}: category (data new: --category {name})",
-            )
+    """Raise DataError for columns whose numbers would become categories, as text."""
+    found = {
+        str(name): written
+        for name in frame.columns
+        if guess_kind(frame[name], decimal) is not ColumnKind.NUMBER
+        and (written := find_notation(frame[name], decimal))
+    }
+    if not found:
+        return
+    name, written = next(iter(found.items()))
+    others = ", ".join(f"{other!r} ({text!r})" for other, (_, text) in list(found.items())[1:])
+    raise DataError(
+        f"{where}: the column {_say_notation(frame[name], *written)}."
+        + (f" So do {others}." if others else ""),
+        f"{_REMEDIES[written[0]]} If each value is meant to be a category, say so: under "
+        f"`features` of a card, {name}: category (data new: --category {name})",
+    )
 
 
 _REMEDIES = {

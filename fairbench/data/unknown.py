@@ -87,8 +87,9 @@ def say_respelt(respelt: Mapping[str, str]) -> str:
 
 
 def say_few(categories: Sequence[str], most: int = 6) -> str:
-    """Return the first categories, and how many more there are."""
-    shown = ", ".join(categories[:most])
+    """Return the first categories, in quotes if one has a comma, and how many more there are."""
+    first = categories[:most]
+    shown = ", ".join(map(repr, first) if any("," in one for one in first) else first)
     more = len(categories) - most
     return f"{shown}, and {more} more" if more > 0 else shown
 

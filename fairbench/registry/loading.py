@@ -83,6 +83,8 @@ def _describe(error: BaseException) -> str:
     """Return type, text with its hint, and place of an error, in one line."""
     place = place_of(error)
     text = f"{type(error).__name__}: {' '.join(text_of(error).split())}"
+    if isinstance(error, ModuleNotFoundError):
+        text += ". Install it in this environment, and list it under the plugin's dependencies."
     return f"{text} ({place})" if place else text
 
 
@@ -98,9 +100,15 @@ def _add_plugin(
     """Register a plugin with the manager, and its classes with the catalogues: all or nothing."""
     try:
         _register(manager, plugin, name)
-        for caller in manager.get_hookcallers(plugin) or ():
+        called = {caller.name: caller for caller in manager.get_hookcallers(plugin) or ()}
+        for hook, caller in called.items():
             if not caller.has_spec():
-                raise PluginError(f"There is no hook {caller.name}.", nearest(caller.name, _HOOKS))
+                raise PluginError(f"There is no hook {hook}.", nearest(hook, _HOOKS))
+        for hook in _HOOKS:
+            if hook not in called and callable(getattr(plugin, hook, None)):
+                raise PluginError(
+                    f"{hook} is not decorated, so nobody calls it.", "Write @hookimpl above it."
+                )
         given = {hook: _results(manager, plugin, hook) for hook in _HOOKS}
         if not any(given.values()):
             raise PluginError(

@@ -85,7 +85,7 @@ class Store:
             raise StoreError(
                 f"The store {show_url(url)} cannot be opened: {_what_is_wrong(error)}.",
                 "Give a database URL that SQLAlchemy knows, like postgresql+psycopg://host/name "
-                "(and install its driver).",
+                "and install its driver, for PostgreSQL: pip install 'psycopg[binary]'",
             ) from error
         if self.engine.dialect.name == "sqlite" and not read_only:
             sa.event.listen(self.engine, "connect", set_pragmas)

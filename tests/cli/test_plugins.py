@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -20,7 +22,8 @@ from fairbench.api import Knob, Shots
 from fairbench.cli.check import check_plugin
 from fairbench.cli.plugin import new_plugin
 from fairbench.data.loading import load_dataset, load_twin
-from fairbench.errors import ConfigError
+from fairbench.errors import ConfigError, PluginError
+from fairbench.hookspecs import hookimpl
 from fairbench.registry import Registry, load_registry
 from fairbench.scaffold import PluginKind, render
 from fairbench.testing import check_dataset, check_method, check_metric, method_checks
@@ -119,6 +122,23 @@ def test_datasets_and_metrics_are_checked_by_the_same_command(
     assert check_plugin(toys, "widest", None, None) == 0
     with pytest.raises(ConfigError, match="no method"):
         check_plugin(toys, "widest", "toy", None)
+
+
+def test_a_package_is_checked_by_its_name_and_not_for_another_that_has_a_name_of_its_own(
+    toys: Registry, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("small", "late"):
+        module = ModuleType(name)
+        monkeypatch.setattr(
+            module, "register_metrics", hookimpl(lambda: [toys.metrics["widest"]]), raising=False
+        )
+        monkeypatch.setitem(sys.modules, name, module)
+    small = EntryPoint("small", "small", "fairbench")
+    assert check_plugin(load_registry([small]), "small", None, None) == 0
+    assert "metric widest, from small (small)" in capsys.readouterr().out
+    late = EntryPoint("late", "late", "fairbench")
+    with pytest.raises(PluginError, match=r"small \(small\) could not be loaded: .*'widest'"):
+        check_plugin(load_registry([late, small]), "widest", None, None)
 
 
 def test_an_unknown_name_is_code_2_and_a_broken_plugin_is_told(fairbench: Run) -> None:

@@ -70,6 +70,9 @@ def test_numbers_that_would_become_categories_are_refused(tmp_path: Path) -> Non
     with pytest.raises(DataError, match=r"thousands separators, such as '10,000'"):
         load(tmp_path, grouped)
     assert "category (data new: --category score)" in error.value.hint
+    both = grouped.assign(bonus=grouped["pay"].map("£{}".format))
+    with pytest.raises(DataError, match=r"order of their text. So do 'bonus' \('£10,000'\)\."):
+        load(tmp_path, both)
     # 1.234 is a number, and yet another one, where a comma is the decimal sign
     ambiguous = with_commas(people()).assign(pay=lambda t: (t.index + 10_000) / 1000)
     with pytest.raises(DataError, match="thousands separators"):
