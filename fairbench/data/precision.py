@@ -15,8 +15,8 @@ LARGEST_WHOLE = 2**53
 _WHOLE = 2**24
 """Whole numbers up to this one are all float32 numbers."""
 
-_ROUNDED = 0.01
-"""Share of rows that rounding to float32 may make alike, though they differ."""
+_LEAST = np.finfo(np.float32).tiny
+"""Smaller numbers lose digits in float32, or become 0."""
 
 
 def stack_exactly(columns: Sequence[np.ndarray], name: str) -> np.ndarray:
@@ -52,8 +52,8 @@ def single_precision(array: np.ndarray) -> Floats:
 
     A column that float32 would round more than necessary, of time stamps or of 1e-60 and 2e-60, is
     first shifted by its least value and scaled by a power of two. Auditors standardise all columns,
-    so the shift changes nothing else. Where one row of 1e60 would still make many others alike,
-    the column becomes the ranks of its values.
+    so the shift changes nothing else. Where different numbers would still become 0, as beside one
+    of 1e60, the column becomes the ranks of its values.
     """
     wide = array.astype(np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -62,32 +62,21 @@ def single_precision(array: np.ndarray) -> Floats:
     lost = rounding > (wide.max(axis=0) / 2 - wide.min(axis=0) / 2) * 2.0**-23
     if array.dtype.kind in "iu":  # double precision cannot hold all of these either
         lost = (array.max(axis=0) > _WHOLE) | (array.min(axis=0) < -_WHOLE)
+    merged = np.zeros(array.shape[1], bool)
     for place in np.flatnonzero(lost):
         column = array[:, place]
         if column.dtype.kind == "f":  # first to [-1, 1], so that the range cannot overflow
             column = np.ldexp(wide[:, place], -np.frexp(np.abs(wide[:, place]).max())[1])
         moved = (column - column.min()).astype(np.float64)
+        merged[place] = column.dtype.kind == "f" and _count(moved) < _count(array[:, place])
         narrow[:, place] = np.ldexp(moved, -np.frexp(moved.max())[1])
-    if array.dtype.itemsize > narrow.dtype.itemsize:
-        for number in range(array.shape[1]):
-            values, ranks = np.unique(array[:, number], return_inverse=True)
-            if _share_merged(values, ranks, narrow[:, number]) > _share_allowed(len(array)):
-                narrow[:, number] = ranks
+    for one in range(array.shape[1]):
+        small = np.abs(narrow[:, one]) < _LEAST
+        if merged[one] or _count(narrow[small, one]) < _count(array[small, one]):
+            narrow[:, one] = np.unique(array[:, one], return_inverse=True)[1]
     return narrow
 
 
-def _share_merged(values: np.ndarray, ranks: np.ndarray, narrow: Floats) -> float:
-    """Share of rows whose number float32 makes equal to another one.
-
-    ``values``: distinct numbers in ascending order, ``ranks``: the place of each row's among them.
-    """
-    rounded = np.empty(len(values), np.float32)
-    rounded[ranks] = narrow
-    alike = rounded[1:] == rounded[:-1]
-    merged = np.append(alike, False) | np.append(False, alike)
-    return float(merged[ranks].mean())
-
-
-def _share_allowed(rows: int) -> float:
-    """Share of rows that is merged at most where numbers are spread evenly, with some to spare."""
-    return max(_ROUNDED, 8 * rows * 2.0**-24)
+def _count(numbers: np.ndarray) -> int:
+    """Count the different ones of some numbers."""
+    return len(np.unique(numbers))
