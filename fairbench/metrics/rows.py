@@ -157,7 +157,7 @@ class LeaderboardRow(TableRow):
     seeds: Seeds
     seeds_missing: Annotated[int, "requested seeds without a single measured point"]
     points: Annotated[int, "measured points, over all seeds"]
-    points_missing: Annotated[int, "points that failed, are not done, or other curves alone have"]
+    points_missing: Annotated[int, "points that failed, are not done, or only other curves have"]
     figures: Mapping[str, float | None]
     aufdc_official: Annotated[
         float | None, "aufdc on the official split, which other publications use"
