@@ -58,7 +58,7 @@ def check_columns(frame: pd.DataFrame, used: Iterable[tuple[str, str]], where: s
 def check_notation(frame: pd.DataFrame, where: str, decimal: Decimal) -> None:
     """Raise DataError for columns whose numbers would become categories, as text."""
     found = {
-        str(name): written
+        name: written
         for name in frame.columns
         if guess_kind(frame[name], decimal) is not ColumnKind.NUMBER
         and (written := find_notation(frame[name], decimal))
@@ -66,7 +66,7 @@ def check_notation(frame: pd.DataFrame, where: str, decimal: Decimal) -> None:
     if not found:
         return
     name, written = next(iter(found.items()))
-    others = ", ".join(f"{other!r} ({text!r})" for other, (_, text) in list(found.items())[1:])
+    others = ", ".join(f"{str(other)!r} ({text!r})" for other, (_, text) in list(found.items())[1:])
     raise DataError(
         f"{where}: the column {_say_notation(frame[name], *written)}."
         + (f" So do {others}." if others else ""),

@@ -26,7 +26,7 @@ _MIN_ROUNDS, _MAX_TREES = 20, 1000
 """Fewest boosting rounds of one group against all others, and most trees of all groups."""
 _MAX_ROWS = 20_000
 """Rows to fit on that the order of the splits is found from: trees along it learn from all."""
-_MAX_STARTS = 16
+_MAX_STARTS = 20
 """Single groups to start from when a split is looked for: those that z tells best."""
 _TINY = 1e-9
 
