@@ -212,7 +212,7 @@ def _describe_information(data: Prepared) -> None:
         out.print(f"(At most {rows:,} rows of each, drawn by chance.)")
     if len(train.s) < _FEW_ROWS:
         out.print(
-            "Trees learn little from so few rows: the audits of a run may find several times more."
+            "Trees learn little from so few rows: the audits of a run may find several\ntimes more."
         )
     if nats <= 0:
         out.print("These trees cannot predict S from X: there may be no curve to rank.")
