@@ -80,7 +80,7 @@ def _contracts(
 
     known = False
     for broken in registry.broken:  # or the plugin of another package that has the name
-        if "Two plugins register" in broken.error and repr(name) in broken.error:
+        if re.search(rf"\b(name|metric) {re.escape(repr(name))}", broken.error):
             raise PluginError(
                 f"{broken.source} could not be loaded: {broken.error}",
                 "Fix it, then check it again.",
