@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-_EXACT = 2**53
-"""Whole numbers up to this one are all double-precision numbers."""
+from fairbench.data.precision import LARGEST_WHOLE
+
 _LOW_BITS = 26
 
 
@@ -27,7 +27,7 @@ def with_unseen_parts(z: np.ndarray) -> np.ndarray:
 
 def _low_bits(z: np.ndarray) -> npt.NDArray[np.float64]:
     """Return the last bits of whole numbers, of the columns that have any beyond 2^53."""
-    large = (z.max(axis=0) > _EXACT) | (z.min(axis=0) < -_EXACT)
+    large = (z.max(axis=0) > LARGEST_WHOLE) | (z.min(axis=0) < -LARGEST_WHOLE)
     return np.asarray(z[:, large] & (2**_LOW_BITS - 1), np.float64)
 
 

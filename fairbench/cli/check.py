@@ -16,7 +16,7 @@ from fairbench.cli.options import DataRoot, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, PluginError, UnknownNameError
-from fairbench.registry import Registry
+from fairbench.registry import BrokenPlugin, Registry
 from fairbench.testing.check_results import CheckResult
 from fairbench.testing.contracts import dataset_checks, method_checks, metric_checks
 from fairbench.testing.method_trial import MethodTrial
@@ -81,10 +81,7 @@ def _contracts(
     known = False
     for broken in registry.broken:  # or the plugin of another package that has the name
         if re.search(rf"\b(name|metric) {re.escape(repr(name))}", broken.error):
-            raise PluginError(
-                f"{broken.source} could not be loaded: {broken.error}",
-                "Fix it, then check it again.",
-            )
+            raise _not_loaded(broken.source, broken)
     if name in registry.methods:
         known, full = True, registry.methods.resolve(name)
         on = f"rows of {data.info.name}" if data else "a small table of the checks' own"
@@ -105,10 +102,7 @@ def _contracts(
     if not known:
         for broken in registry.broken:
             if name in re.split(r"[ ()]", broken.source):
-                raise PluginError(
-                    f"{name} could not be loaded: {broken.error}",
-                    "Fix it, then check it again.",
-                )
+                raise _not_loaded(name, broken)
         if members := _members(registry, name):
             for member in members:
                 yield from _contracts(registry, member, data, root)
@@ -121,6 +115,12 @@ def _contracts(
             command="fairbench list methods, or datasets, or metrics",
             left_out=[broken.source for broken in registry.broken],
         )
+
+
+def _not_loaded(name: str, broken: BrokenPlugin) -> PluginError:
+    return PluginError(
+        f"{name} could not be loaded: {broken.error}", "Fix it, then check it again."
+    )
 
 
 def _members(registry: Registry, package: str) -> list[str]:

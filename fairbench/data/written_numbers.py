@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from fairbench.data.precision import LARGEST_WHOLE
 from fairbench.errors import DataError
 
 if TYPE_CHECKING:
@@ -25,9 +26,6 @@ _PARTS = (
     r"(?P<before>\s*)(?P<sign>[+-]?)(?P<whole>[0-9]*)(?P<point>\.?)(?P<decimals>[0-9]*)"
     r"(?:(?P<letter>[eE])(?P<plus>[+-]?)(?P<exponent>[0-9]+))?(?P<after>\s*)"
 )
-_WHOLE = 2**53
-"""Whole numbers up to this one are all double-precision numbers."""
-
 _SURE_DIGITS = 15
 """Two numbers of as many digits are never the same in double precision."""
 
@@ -54,7 +52,7 @@ def written_numbers(column: pd.Series, values: Floats, name: str) -> np.ndarray:
     found: np.ndarray = values
     if pair is None:
         values = np.array(list(map(float, texts)))  # what pandas reads is not always the nearest
-        whole = _integers(texts, parts) if (np.abs(values) > _WHOLE).any() else None
+        whole = _integers(texts, parts) if (np.abs(values) > LARGEST_WHOLE).any() else None
         found = values if whole is None else whole
         pair = _same(found, texts) or _unlike(texts, parts)
         pair = pair or _unlike_exponents(texts, values, parts)

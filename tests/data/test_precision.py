@@ -34,6 +34,11 @@ def test_usual_numbers_are_rounded_to_the_nearest(scale: float) -> None:
     assert np.array_equal(single_precision(z), z.astype(np.float32))
 
 
+def test_numbers_that_fit_are_left_as_they_are() -> None:
+    z = np.array([[0.5, 3.0], [0.25, -7.0]])
+    assert np.array_equal(single_precision(z), z)
+
+
 def test_noise_of_the_last_digits_does_not_make_equal_codes_differ() -> None:
     codes = RNG.integers(1, 50, (2000, 1))
     z = codes * (1 + 1e-12 * RNG.normal(size=(2000, 1)))
