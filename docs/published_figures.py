@@ -149,9 +149,9 @@ class Published:
         )
         return _over_splits(one - other)
 
-    def accuracy_of(self, method: str, column: str = "accuracy_y") -> float:
-        """Mean over the splits of an accuracy at the last setting."""
-        return float(np.mean(self._by_split(method, _at_last(column))))
+    def accuracy_of(self, method: str) -> float:
+        """Mean over the splits of accuracy_y at the last setting."""
+        return float(np.mean(self._by_split(method, _at_last("accuracy_y"))))
 
     def share_at_fair_end(self, method: str, column: str) -> Estimate:
         """Estimate an accuracy at the last setting, from a constant guess (0) to x (1)."""

@@ -142,6 +142,7 @@ def test_a_bad_class_keeps_its_whole_plugin_out(
         ("datasets", {"name": "mine-shift-age"}, "names of shifts have -shift- in them"),
         ("datasets", {"sensitive": "sex"}, "sensitive = 'sex', no tuple"),
         ("metrics", {"level": "points"}, "level = 'points'"),
+        ("metrics", {"direction": "min"}, "direction = 'min'"),
         ("metrics", {"columns": ("a",)}, "columns = ('a',), no Mapping"),
         ("metrics", {"__module__": "odd"}, "The metric Odd cannot be found by its name in odd."),
     ],
@@ -218,7 +219,7 @@ def test_two_metrics_cannot_write_one_column(monkeypatch: pytest.MonkeyPatch) ->
         members |= {"columns": {column: "x"}, "compute": lambda self, evaluation: {}}
         return type(name.title(), (Metric,), members | {"__module__": "metrics_plugin"})
 
-    for column, owner in (("taken", "metric first"), ("rank", "leaderboard")):
+    for column, owner in (("taken", "metric 'first'"), ("rank", "leaderboard")):
         module = ModuleType("metrics_plugin")
         made = [metric("first", "taken"), metric("second", column)]
         for cls in made:
@@ -234,7 +235,7 @@ def test_two_metrics_cannot_write_one_column(monkeypatch: pytest.MonkeyPatch) ->
     ("column", "said"),
     [
         ("distortion{task}", "'distortion.task.', which the metric"),
-        ("accuracy_y_{task}", "which belongs to the metric downstream"),
+        ("accuracy_y_{task}", "which the metric"),
         ("accuracy_y_age", "which the metric"),  # may be of a task called age
         ("mutual_{task}", "which the metric"),
         ("own{task}", "declares the column 'own.task.'"),

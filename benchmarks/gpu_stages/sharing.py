@@ -17,7 +17,7 @@ from fairbench.runs.executors.base import Executor, Failed, Finished, Started
 from fairbench.runs.executors.ray import RayExecutor
 from fairbench.runs.fit_job import FitJob
 from fairbench.training import NeuralMethod
-from fairbench.training.stack_size import device_memory, gpu_share, model_bytes
+from fairbench.training.stack_size import free_device_bytes, gpu_share, model_bytes
 from gpu_stages.records import Outcome, Part, Row, of_unit
 from gpu_stages.settings import Settings, adults
 from gpu_stages.stacks import method_named, units_of
@@ -107,14 +107,14 @@ def _run(settings: Settings) -> Outcome:
 
 def _share(method: NeuralMethod, data: Prepared, settings: Settings) -> float:
     """Return the share of a GPU that a run would request for one of the jobs."""
-    memory = device_memory(settings.device)
-    if not memory:
+    free_bytes = free_device_bytes(settings.device)
+    if not free_bytes:
         return 0.0
     work = method.workload(data.info)
     units = units_of(method, seeds=1, points=settings.sizes.most_points)
     each = model_bytes(work.architecture, len(data.info.features), work.batch_size)
     needed = len(units) * each + data.roles[Role.ENCODER_TRAIN].x_bytes
-    return gpu_share(needed, min(free for free, _ in memory))
+    return gpu_share(needed, min(free_bytes))
 
 
 def _job(

@@ -1,9 +1,9 @@
 """What the site's pages do not say themselves: made when it is built, so that it cannot go stale.
 
 A line ``<!-- generated: NAME -->`` becomes the commands as the command line knows them (``cli``),
-the keys of a run's configuration (``config``), the tables of a collection (``collection NAME``), or
-a file of the repository (``file PATH``). A paragraph ``As plain text: ...`` after it says where to
-read the same without the site, and is left out.
+the keys of a run's configuration (``config``), or a file of the repository (``file PATH``). A
+paragraph ``As plain text: ...`` after it says where to read the same without the site, and is left
+out.
 """
 
 from __future__ import annotations

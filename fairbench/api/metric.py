@@ -6,7 +6,7 @@ import enum
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -306,6 +306,13 @@ class CurveEvaluation:
             raise ValueError(f"{len(self.points)} points have {len(self.knobs)} settings of knobs")
 
 
+MetricLevel = Literal["point", "curve"]
+"""What a metric measures: one evaluated point, or a whole curve."""
+
+Direction = Literal["lower", "higher", "none"]
+"""Which values of a metric are better; none: neither."""
+
+
 class Metric(ABC):
     """Numbers from an evaluated point, or from a whole curve.
 
@@ -316,9 +323,9 @@ class Metric(ABC):
     columns : mapping of str to str
         Each column it writes, and one line with its meaning and unit. In a metric of points
         ``share_{task}`` declares all columns that start with ``share_``.
-    level : str
+    level : MetricLevel
         ``point`` (gets a :class:`PointEvaluation`) or ``curve`` (a :class:`CurveEvaluation`).
-    direction : str
+    direction : Direction
         Which values are better: ``lower``, ``higher`` or ``none``.
     unit : str
         ``nats``, ``seconds``, ``1`` for a plain ratio.
@@ -330,8 +337,8 @@ class Metric(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     columns: ClassVar[Mapping[str, str]]
-    level: ClassVar[str]
-    direction: ClassVar[str] = "none"
+    level: ClassVar[MetricLevel]
+    direction: ClassVar[Direction] = "none"
     unit: ClassVar[str] = "1"
     vacuous_columns: ClassVar[Set[str]] = frozenset()
 

@@ -1,11 +1,10 @@
 """The refitted decoder: x from (z, s), fitted on the auditor training set in the same way for all.
 
 It measures distortion. It also gives auditors a view of z, ``reconstruction``: the decoded x as a
-mean over s. An
-encoder trained against an adversary can warp x until classifiers find little of s in z, and lose
-next to nothing of x. A decoder has many targets per row where s gives one bit, and undoes the warp.
-The view is a function of z, so a classifier of it is a classifier of z, and its cross-entropy
-bounds I(Z;S) as any other's does.
+mean over s. An encoder trained against an adversary can warp x until classifiers find little of s
+in z, and lose next to nothing of x. A decoder has many targets per row where s gives one bit, and
+undoes the warp. The view is a function of z, so a classifier of it is a classifier of z, and its
+cross-entropy bounds I(Z;S) as any other's does.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairbench.api.metric import Access, AuditorResult
 from fairbench.auditing.tolerance import tolerance
+from fairbench.versions import AUDIT_VERSION, PACKAGE_VERSION
 
 if TYPE_CHECKING:
     from fairbench.api.metric import Certificate
@@ -184,8 +185,6 @@ class AuditReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; the same arrays and seed give the same ones."""
-        from fairbench.versions import AUDIT_VERSION, PACKAGE_VERSION
-
         return {
             "fairbench": PACKAGE_VERSION,
             "audit_version": AUDIT_VERSION,

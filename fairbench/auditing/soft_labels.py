@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fairbench.api import Floats, Ints, Role
-from fairbench.auditing.config import MAX_COLUMNS
+from fairbench.auditing.config import MAX_COLUMNS, AuditConfig
 from fairbench.data.prepared import Prepared
 
 _ROUNDS = 200
@@ -55,7 +55,6 @@ def estimate(x: Floats, s: Ints, rows: Floats, *, groups: int) -> Floats:
     from fairbench.auditing.auditors.mlp import fit_weighted_classifiers
     from fairbench.auditing.auditors.samples import make_member_rows
     from fairbench.auditing.auditors.trees import Boosting, fit_trees
-    from fairbench.auditing.config import AuditConfig
     from fairbench.auditing.members import strict_mlp_settings
     from fairbench.stats.scores import log_loss
 

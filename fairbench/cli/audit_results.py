@@ -14,7 +14,7 @@ from pydantic import model_validator
 from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.cli import options
 from fairbench.cli.configure import fields_of
-from fairbench.cli.console import err, out, show_columns, show_problems
+from fairbench.cli.console import err, group_heading, out, show_columns, show_problems
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
@@ -25,7 +25,6 @@ from fairbench.errors import ConfigError, FairbenchError, nearest
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.reaudit_changes import AufdcChange, EarlierFigures, find_changes
 from fairbench.leaderboard.select import latest
-from fairbench.metrics.rows import Variant
 from fairbench.models.query import ResultsLocation
 from fairbench.models.stored_data import Cards, load_as_trained, root_of
 from fairbench.registry import Registry
@@ -219,18 +218,17 @@ def _with_all_rows(
 
 def _show_changes(moved: Sequence[AufdcChange]) -> None:
     """Print one table per track, budget and audit: before, after, and how far points moved."""
-    groups: dict[tuple[str, ...], list[AufdcChange]] = {}
+    groups: dict[str, list[AufdcChange]] = {}
     for change in moved:
-        groups.setdefault(change.identity[:4], []).append(change)
-    for (table, track, budget, audit), members in groups.items():
-        title = f"{table} · {track} track · budget {budget} · {audit} audit"
-        out.print(title, markup=False)
+        heading = group_heading(change.identity.table, change.identity.group)
+        groups.setdefault(heading, []).append(change)
+    for heading, members in groups.items():
+        out.print(heading, markup=False)
         rows = []
         for change in members:
-            method, params = change.identity[4:]
             rows.append(
                 [
-                    Variant(method, params).label,
+                    change.identity.variant.label,
                     str(change.points),
                     format_figure(change.before),
                     format_figure(change.now),

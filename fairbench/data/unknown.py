@@ -22,8 +22,8 @@ _MOST = 0.5
 _FEWEST = 5
 """Fewest rows of which a share says anything."""
 
-_MAX_SHOWN = 3
-"""Spellings, or categories, that a message names."""
+_MAX_SPELLINGS, _MAX_CATEGORIES = 3, 6
+"""Most that a message names."""
 
 
 @dataclass(frozen=True)
@@ -80,17 +80,17 @@ def _form(text: str) -> str:
 
 def say_respelt(respelt: Mapping[str, str]) -> str:
     """Return how the training rows spell some values, and that this is to be corrected."""
-    shown = list(respelt.items())[:_MAX_SHOWN]
+    shown = list(respelt.items())[:_MAX_SPELLINGS]
     spelt = ", ".join(f"{value!r} is spelled {known!r}" for value, known in shown)
-    more = ", ..." if len(respelt) > _MAX_SHOWN else ""
+    more = ", ..." if len(respelt) > _MAX_SPELLINGS else ""
     return f"In the training rows {spelt}{more}: correct the spelling here."
 
 
-def say_few(categories: Sequence[str], most: int = 6) -> str:
+def say_few(categories: Sequence[str]) -> str:
     """Return the first categories, in quotes if one has a comma, and how many more there are."""
-    first = categories[:most]
+    first = categories[:_MAX_CATEGORIES]
     shown = ", ".join(map(repr, first) if any("," in one for one in first) else first)
-    more = len(categories) - most
+    more = len(categories) - _MAX_CATEGORIES
     return f"{shown}, and {more} more" if more > 0 else shown
 
 

@@ -80,7 +80,7 @@ def _boards_of(dataset: str, registry: Registry) -> list[BoardFile]:
     """
     known = [board for board in registry.boards.values() if board.dataset == dataset]
     home = distribution_of(registry.datasets.sources.get(dataset))
-    own = [b for b in known if distribution_of(registry.board_sources.get(b.name)) == home]
+    own = [b for b in known if distribution_of(registry.boards.sources[b.name]) == home]
     return own or known
 
 

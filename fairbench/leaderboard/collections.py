@@ -58,9 +58,7 @@ def find_collection(name: str | None, registry: Registry) -> Collection:
     if name is None:
         if not known:
             raise ConfigError("No plugin registers a collection.", "Name a file of your own.")
-        own = [
-            n for n, s in registry.collection_sources.items() if distribution_of(s) == DISTRIBUTION
-        ]
+        own = [n for n, source in known.sources.items() if distribution_of(source) == DISTRIBUTION]
         return known[max(own or known, key=_edition)]
     if name in known:
         return known[name]

@@ -20,7 +20,7 @@ from fairbench.leaderboard.row_curves import RowCurves, missing_seeds
 from fairbench.leaderboard.row_figures import compute_figures
 from fairbench.leaderboard.select import CurveRecords, SelectedRecords
 from fairbench.metrics.rows import LeaderboardRow
-from fairbench.registry import declared_columns
+from fairbench.registry import DISTRIBUTION, declared_columns
 
 
 def make_entry(
@@ -72,7 +72,7 @@ def make_entry(
         protocol=first.protocol,
         audit_version=of_row.audit_version,
         plugin=first.plugin,
-        fairbench=_version("fairbench-frl", versions),
+        fairbench=_version(DISTRIBUTION, versions),
         python=_version("python", versions),
         torch=_version("torch", versions),
         scikit_learn=_version("scikit-learn", versions),

@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from fairbench.leaderboard.build import Tables, build_tables
 from fairbench.leaderboard.select import ReferenceKey, select
+from fairbench.metrics.rows import RankingGroup, Variant
 from fairbench.registry import Registry
 from fairbench.store.database import Store
 from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
@@ -20,11 +21,8 @@ class RowIdentity(NamedTuple):
     """What tells a row from all rows of all leaderboards."""
 
     table: str
-    track: str
-    budget: str
-    audit: str
-    method: str
-    params: str
+    group: RankingGroup
+    variant: Variant
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def find_changes(
 def _aufdcs(tables: Sequence[Tables]) -> dict[RowIdentity, float | None]:
     """AUFDC of every row of leaderboards."""
     return {
-        RowIdentity(table.dataset, *row.group, *row.variant): row.figures.get("aufdc")
+        RowIdentity(table.dataset, row.group, row.variant): row.figures.get("aufdc")
         for table in tables
         for row in table.leaderboard
     }
@@ -158,9 +156,6 @@ def _point_place(point: PointRecord) -> tuple[str, str, str]:
 def _identify(unit: UnitRecord, point: PointRecord) -> RowIdentity:
     return RowIdentity(
         table=unit.table,
-        track=unit.track,
-        budget=unit.budget,
-        audit=point.audit,
-        method=unit.method,
-        params=unit.params_label,
+        group=RankingGroup(unit.track, unit.budget, point.audit),
+        variant=Variant(unit.method, unit.params_label),
     )

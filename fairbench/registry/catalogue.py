@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -19,6 +20,7 @@ from fairbench.metrics.columns import RESERVED
 from fairbench.registry.columns import declared_columns
 
 T = TypeVar("T")
+N = TypeVar("N", Collection, BoardFile)
 DISTRIBUTION = "fairbench-frl"
 """Name of the distribution that the built-in plugins come from."""
 
@@ -101,6 +103,40 @@ class Catalogue(Generic[T]):
         return self.classes[self.resolve(name)]
 
 
+class NamedValues(Mapping[str, N]):
+    """All collections, or all boards, by name."""
+
+    def __init__(self, kind: type[N]) -> None:
+        self.kind: type[N] = kind
+        self.sources: dict[str, str] = {}
+        self._values: dict[str, N] = {}
+
+    def add(self, one: object, source: str) -> None:
+        """Register a value; PluginError where it is of another kind, or its name bad or taken."""
+        what = self.kind.__name__
+        if not isinstance(one, self.kind) or not NAME.fullmatch(one.name):
+            raise PluginError(
+                f"{one!r} is registered as a {what}. It is none, or has a bad name.",
+                f"Return instances of fairbench.api.{what}, with lower-case names.",
+            )
+        if one.name in self:
+            raise PluginError(
+                f"Two plugins register the {what} {one.name!r}: {self.sources[one.name]} and "
+                f"{source}.",
+                "Uninstall one of them or rename one of the two.",
+            )
+        self._values[one.name], self.sources[one.name] = one, source
+
+    def __getitem__(self, name: str) -> N:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
 @dataclass
 class Registry:
     """All plugins that could be loaded, and those that could not."""
@@ -108,10 +144,8 @@ class Registry:
     methods: Catalogue[Method] = field(default_factory=lambda: Catalogue("method"))
     datasets: Catalogue[Dataset] = field(default_factory=lambda: Catalogue("dataset"))
     metrics: Catalogue[Metric] = field(default_factory=lambda: Catalogue("metric"))
-    collections: dict[str, Collection] = field(default_factory=dict)
-    collection_sources: dict[str, str] = field(default_factory=dict)
-    boards: dict[str, BoardFile] = field(default_factory=dict)
-    board_sources: dict[str, str] = field(default_factory=dict)
+    collections: NamedValues[Collection] = field(default_factory=lambda: NamedValues(Collection))
+    boards: NamedValues[BoardFile] = field(default_factory=lambda: NamedValues(BoardFile))
     broken: list[BrokenPlugin] = field(default_factory=list)
 
     @property

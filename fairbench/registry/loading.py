@@ -10,31 +10,28 @@ from collections.abc import Iterable, Mapping, Set
 from contextlib import redirect_stdout
 from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, get_args
 
 import pluggy
 
 from fairbench import hookspecs
 from fairbench.api import Coding, Shots, Track
-from fairbench.api.collection import Collection
 from fairbench.api.dataset import Dataset
 from fairbench.api.method import Method
-from fairbench.api.metric import Metric
-from fairbench.api.published import BoardFile
+from fairbench.api.metric import Direction, Metric, MetricLevel
 from fairbench.errors import PluginError, nearest, place_of, text_of
 from fairbench.metrics.columns import RESERVED
 from fairbench.registry.catalogue import (
     DISTRIBUTION,
-    NAME,
     BrokenPlugin,
     Catalogue,
+    N,
+    NamedValues,
     Registry,
-    column_owners,
+    T,
 )
 from fairbench.registry.columns import COLUMN, Columns, declared_columns
 
-T = TypeVar("T")
-N = TypeVar("N", Collection, BoardFile)
 _HOOKS = (
     "register_methods",
     "register_datasets",
@@ -117,27 +114,15 @@ def _add_plugin(
             )
         methods = _with_classes(registry.methods, given["register_methods"], Method, source)
         datasets = _with_classes(registry.datasets, given["register_datasets"], Dataset, source)
-        metrics = _with_classes(registry.metrics, given["register_metrics"], Metric, source)
-        if not built_in:
-            for added in metrics.classes.keys() - registry.metrics.classes.keys():
-                _check_columns(metrics.classes[added], metrics)
-        collections = _with_named(
-            registry.collections, given["register_collections"], Collection, "register_collections"
-        )
-        boards = _with_named(
-            registry.boards, given["register_boards"], BoardFile, "register_boards"
-        )
+        metrics = _with_metrics(registry.metrics, given["register_metrics"], source, built_in)
+        collections = _with_named(registry.collections, given["register_collections"], source)
+        boards = _with_named(registry.boards, given["register_boards"], source)
     except BaseException:
         # Nothing of it may stay behind: the checks of the next plugin look at all hooks.
         if manager.is_registered(plugin):
             manager.unregister(plugin)
         raise
     registry.methods, registry.datasets, registry.metrics = methods, datasets, metrics
-    for made, known, sources in (
-        (collections, registry.collections, registry.collection_sources),
-        (boards, registry.boards, registry.board_sources),
-    ):
-        sources.update(dict.fromkeys(made.keys() - known.keys(), source))
     registry.collections, registry.boards = collections, boards
 
 
@@ -169,28 +154,27 @@ def _with_classes(
     extended = copy.deepcopy(catalogue)
     for cls in chain.from_iterable(results):
         _check_class(cls, base, catalogue.kind)
-        if issubclass(cls, Metric):
-            _check_names_of_columns(cls, extended)
         extended.add(cls, source)
     return extended
 
 
+def _with_metrics(
+    catalogue: Catalogue[Metric], results: Iterable[Iterable[Any]], source: str, built_in: bool
+) -> Catalogue[Metric]:
+    """A copy of the metrics with those that one plugin registers."""
+    extended = _with_classes(catalogue, results, Metric, source)
+    for added in extended.classes.keys() - catalogue.classes.keys():
+        _check_columns(extended.classes[added], extended, overlaps=not built_in)
+    return extended
+
+
 def _with_named(
-    known: Mapping[str, N], results: Iterable[Iterable[Any]], kind: type[N], hook: str
-) -> dict[str, N]:
+    known: NamedValues[N], results: Iterable[Iterable[Any]], source: str
+) -> NamedValues[N]:
     """A copy of the collections or boards with those that one plugin registers."""
-    extended, what = dict(known), kind.__name__
+    extended = copy.deepcopy(known)
     for one in chain.from_iterable(results):
-        if not isinstance(one, kind) or not NAME.fullmatch(one.name):
-            raise PluginError(
-                f"{hook} returned {one!r}, which is no {what}, or has a bad name.",
-                f"Return instances of fairbench.api.{what}, with lower-case names.",
-            )
-        if one.name in extended:
-            raise PluginError(
-                f"Two plugins register the {what} {one.name!r}.", "Rename one of them."
-            )
-        extended[one.name] = one
+        extended.add(one, source)
     return extended
 
 
@@ -217,11 +201,13 @@ def _check_class(cls: Any, base: type, kind: str) -> None:
                 f"{allowed.__name__}.",
                 f"fairbench.api.{base.__name__} says what it is.",
             )
-    if issubclass(cls, Metric) and cls.level not in ("point", "curve"):
-        raise PluginError(
-            f"The metric {cls.__qualname__} has level = {cls.level!r}.",
-            "Write level = 'point' or level = 'curve'.",
-        )
+    for attribute, choices in _CHOICES.items() if issubclass(cls, Metric) else ():
+        value = getattr(cls, attribute)
+        if value not in choices:
+            raise PluginError(
+                f"The metric {cls.__qualname__} has {attribute} = {value!r}.",
+                f"Write {' or '.join(f'{attribute} = {one!r}' for one in choices)}.",
+            )
     if issubclass(cls, Metric) and cls.level == "point":
         try:
             pickle.dumps(cls)  # audits, in other processes, have all metrics of points
@@ -239,14 +225,25 @@ _KINDS_OF_VALUES: Mapping[str, Mapping[str, type]] = {
 }
 """What attributes hold that commands read of every registered class."""
 
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    "level": get_args(MetricLevel),
+    "direction": get_args(Direction),
+}
+"""The values of a metric's attributes that have few."""
 
-def _check_columns(metric: type[Metric], known: Catalogue[Metric]) -> None:
-    """Raise PluginError for a column that is none, or that others may write, too."""
+
+def _check_columns(metric: type[Metric], known: Catalogue[Metric], *, overlaps: bool) -> None:
+    """Raise PluginError for a column that is none, or that others write.
+
+    ``overlaps``: also where the columns that one declares by task may have the name of another.
+    """
+    columns = declared_columns(metric)
     others = {f"metric {m.name!r}": declared_columns(m) for m in known.classes.values()}
     others["leaderboard"] = Columns(tuple(RESERVED))
     del others[f"metric {metric.name!r}"]
     for owner, taken in others.items():
-        if (shared := declared_columns(metric).shared_with(taken)) is not None:
+        same = next((one for one in columns.names if one in taken.names), None)
+        if (shared := columns.shared_with(taken) if overlaps else same) is not None:
             raise PluginError(
                 f"The metric {metric.name!r} declares the column {shared!r}, which the {owner} may "
                 "write, too.",
@@ -263,15 +260,3 @@ def _check_columns(metric: type[Metric], known: Catalogue[Metric]) -> None:
             f"The metric {metric.name!r} of curves declares columns by task, {by_task[0]}...",
             "Leaderboards have the same columns for all datasets: declare whole names.",
         )
-
-
-def _check_names_of_columns(metric: type[Metric], others: Catalogue[Any]) -> None:
-    """Raise PluginError for a column of another metric, or of the core."""
-    owners = column_owners(others)
-    for column in metric.columns:
-        if column in owners:
-            raise PluginError(
-                f"The metric {metric.name!r} declares the column {column!r}, which belongs to the "
-                f"{owners[column]}.",
-                "Choose another name for the column.",
-            )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from fairbench.api import Workload
 from fairbench.api.costs import EARLIER_SECONDS
 from fairbench.api.method import Representation
+from fairbench.registry import DISTRIBUTION
 from fairbench.runs.plugin_values import amount
 
 
@@ -194,7 +195,7 @@ def versions() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     known = {"python": platform.python_version()}
-    for package in ("fairbench-frl", "torch", "numpy", "scikit-learn", "pandas"):
+    for package in (DISTRIBUTION, "torch", "numpy", "scikit-learn", "pandas"):
         try:
             known[package] = version(package)
         except PackageNotFoundError:

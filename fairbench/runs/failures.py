@@ -13,6 +13,8 @@ class Failure:
 
     Parameters
     ----------
+    unit : str, optional
+        Key of the unit that was to be trained; None where it is something else.
     traceback : str, optional
         Where it was raised; None: it was not raised here, or the store has it.
     earlier_stands : bool
@@ -22,6 +24,7 @@ class Failure:
     title: str
     status: Status
     error: str
+    unit: str | None = None
     traceback: str | None = None
     earlier_stands: bool = False
 

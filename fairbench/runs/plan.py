@@ -21,6 +21,7 @@ from fairbench.registry import Registry, earlier_code, plugin_source, plugin_ver
 from fairbench.runs.audit_rows import is_larger
 from fairbench.runs.curve_points import DEFAULT_POINTS, detailed_point_numbers
 from fairbench.runs.declared import declared
+from fairbench.runs.failures import Failure
 from fairbench.runs.hyperparameters import (
     params_by_method,
     params_label,
@@ -93,6 +94,17 @@ class PlannedUnit:
         """Method, dataset, split, seed and point, for messages."""
         point = f", {self.unit.point.label}" if self.unit.point else ""
         return f"{self.method.name} on {self.data.title}, seed {self.unit.seed}{point}"
+
+    def failure(
+        self,
+        status: Status,
+        error: str,
+        traceback: str | None = None,
+        *,
+        earlier_stands: bool = False,
+    ) -> Failure:
+        """Say that it gave nothing."""
+        return Failure(self.title, status, error, self.key, traceback, earlier_stands)
 
     def record(self, run: str) -> UnitRecord:
         """Return its record before anything is done."""
@@ -267,11 +279,11 @@ def units_of(
 
 
 def stacks(
-    units: Sequence[PlannedUnit], device: str, memory: Sequence[tuple[float, float]] = ()
+    units: Sequence[PlannedUnit], device: str, free_bytes: Sequence[float] = ()
 ) -> list[list[PlannedUnit]]:
     """Group units that train together: one method, parameters, dataset; any points and seeds.
 
-    ``memory`` has free and total bytes of each GPU, over which the stacks are spread.
+    ``free_bytes`` of each GPU, over which the stacks are spread.
     """
     groups: dict[tuple[object, ...], list[PlannedUnit]] = {}
     for unit in units:
@@ -284,23 +296,23 @@ def stacks(
         groups.setdefault(alike, []).append(unit)
     stacked = []
     for members in groups.values():
-        gpus = memory if members[0].method.uses_gpu else ()
+        gpus = free_bytes if members[0].method.uses_gpu else ()
         start = 0
-        for size in spread(len(members), most_in_stack(members[0], device, memory), len(gpus)):
+        for size in spread(len(members), most_in_stack(members[0], device, free_bytes), len(gpus)):
             stacked.append(members[start : start + size])
             start += size
     return stacked
 
 
-def most_in_stack(planned: PlannedUnit, device: str, memory: Sequence[tuple[float, float]]) -> int:
+def most_in_stack(planned: PlannedUnit, device: str, free_bytes: Sequence[float]) -> int:
     """Return how many units like this one can train together."""
-    gpus = memory if planned.method.uses_gpu else ()
+    gpus = free_bytes if planned.method.uses_gpu else ()
     return largest_stack(
         planned.method.device(device),
         image=planned.data.info.architecture.image is not None,
         bytes_per_unit=bytes_of_models([planned]),
         data_bytes=bytes_of_rows(planned.data),
-        free_bytes=min((free for free, _ in gpus), default=None),
+        free_bytes=min(gpus, default=None),
         models_per_unit=planned.workload.models_per_unit,
         compiled=planned.budget.iterations >= FEWEST_COMPILED,
     )

@@ -30,7 +30,7 @@ from fairbench.store.database import Store, now
 from fairbench.store.records import TRIAL, PointRecord, ReadPoint, RunRecord, UnitRecord
 from fairbench.store.status import Status
 from fairbench.training import checkpoint_files
-from fairbench.training.stack_size import device_memory, gpu_share
+from fairbench.training.stack_size import free_device_bytes, gpu_share
 
 _CHECKPOINTS_IN_LIMIT = 4
 """Checkpoints at least within a limit of time (``--timeout``)."""
@@ -69,7 +69,7 @@ class TrainingRun(JobSource):
     ) -> None:
         self.config, self.plan, self.store, self.device = config, plan, store, device
         self.results = config.results
-        self.memory = device_memory(device)
+        self.free_bytes = free_device_bytes(device)
         self.id = (TRIAL if trial else "") + uuid.uuid4().hex
         self.summary = RunSummary()
         self.audits = AuditLedger(
@@ -123,7 +123,7 @@ class TrainingRun(JobSource):
         for unit in self.units.records.values():
             past.setdefault((unit.method, unit.dataset), []).append(unit)
         jobs = []
-        for stack in self.units.stacks(to_fit, self.device, self.memory):
+        for stack in self.units.stacks(to_fit, self.device, self.free_bytes):
             needed = [planned for planned in stack if planned.key in keys]
             alike = (stack[0].method.name, stack[0].data.info.name)
             job = self._fit_job(stack, needed, past.get(alike, ()))
@@ -184,10 +184,10 @@ class TrainingRun(JobSource):
 
     def _gpus(self, stack: Sequence[PlannedUnit]) -> float:
         """The share of a GPU's free memory that a stack needs, as others may use the rest of it."""
-        if not self.memory or not stack[0].method.uses_gpu:
+        if not self.free_bytes or not stack[0].method.uses_gpu:
             return 0.0
         needed = bytes_of_models(stack) + bytes_of_rows(stack[0].data)
-        return gpu_share(needed, min(free for free, _ in self.memory))
+        return gpu_share(needed, min(self.free_bytes))
 
     def _audit_jobs(self, planned: PlannedUnit) -> list[Job]:
         missing = self.units.missing_points(planned)
@@ -242,7 +242,13 @@ class TrainingRun(JobSource):
             if not parts:
                 stands = self.audits.stands(job)
                 self.summary.failures.append(
-                    Failure(job.title, event.status, event.error, event.traceback, stands)
+                    Failure(
+                        job.title,
+                        event.status,
+                        event.error,
+                        traceback=event.traceback,
+                        earlier_stands=stands,
+                    )
                 )
             return parts
         broken: list[UnitRecord] = []
@@ -294,7 +300,7 @@ class TrainingRun(JobSource):
             fitted.append(planned)
             unit = self.units.records[planned.key]
             if unit.status.is_failure:
-                self.summary.failures.append(Failure(planned.title, unit.status, unit.error or ""))
+                self.summary.failures.append(planned.failure(unit.status, unit.error or ""))
             else:
                 self.summary.reused += 1
                 jobs += self._audit_jobs(planned)
@@ -374,6 +380,6 @@ class TrainingRun(JobSource):
     ) -> list[UnitRecord]:
         """The record of a unit that gave nothing, unless an earlier result of it stands."""
         records = self.units.make_failure_record(planned, status, error, traceback, costs)
-        failure = Failure(planned.title, status, error, traceback, earlier_stands=not records)
+        failure = planned.failure(status, error, traceback, earlier_stands=not records)
         self.summary.failures.append(failure)
         return records

@@ -96,7 +96,7 @@ class UnitLedger:
             if unit is None:
                 continue
             if unit.status.is_failure and not self.must_fit(planned):
-                failures.append(Failure(planned.title, unit.status, unit.error or ""))
+                failures.append(planned.failure(unit.status, unit.error or ""))
             for point in self.audits.failures(self.target(planned)):
                 # The title has the point of a multi-shot method.
                 place = "" if planned.unit.point else f", {point.label}"
@@ -105,7 +105,7 @@ class UnitLedger:
         return failures
 
     def stacks(
-        self, to_fit: Sequence[PlannedUnit], device: str, memory: Sequence[tuple[float, float]]
+        self, to_fit: Sequence[PlannedUnit], device: str, free_bytes: Sequence[float]
     ) -> list[list[PlannedUnit]]:
         """Stacks as recorded by an interrupted run, so that a resumed one is bitwise the same.
 
@@ -113,19 +113,19 @@ class UnitLedger:
         floating point depend on what a model is stacked with. A stack that is too large for this
         device is divided as if it were new, and one that ran out of memory into halves.
         """
-        recorded: dict[str, list[PlannedUnit]] = {}
+        recorded: dict[tuple[str, ...], list[PlannedUnit]] = {}
         fresh = []
         for planned in to_fit:
             unit = self.records.get(planned.key)
             packing = unit.packing if unit else None
-            if not packing or len(packing) > most_in_stack(planned, device, memory):
+            if not packing or len(packing) > most_in_stack(planned, device, free_bytes):
                 fresh.append(planned)
             elif unit and not unit.status.is_failure and self._knows(packing):
-                recorded["\x1f".join(packing)] = [self.by_key[key] for key in packing]
+                recorded[tuple(packing)] = [self.by_key[key] for key in packing]
             else:
-                recorded.setdefault("\x1f".join(packing), []).append(planned)
+                recorded.setdefault(tuple(packing), []).append(planned)
         parts = (part for stack in recorded.values() for part in self._that_fit(stack))
-        return [*parts, *stacks(fresh, device, memory)]
+        return [*parts, *stacks(fresh, device, free_bytes)]
 
     def _that_fit(self, stack: Sequence[PlannedUnit]) -> list[list[PlannedUnit]]:
         units = [self.records.get(planned.key) for planned in stack]

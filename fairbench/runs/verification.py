@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from fairbench.api import Point
 from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.config import NO_LABEL, RunConfig, check_label
-from fairbench.data.splits import OFFICIAL
+from fairbench.data.splits import OFFICIAL, Split
 from fairbench.errors import ConfigError, say_where, say_why
 from fairbench.leaderboard.board import Board
 from fairbench.registry import Registry, plugin_source
@@ -193,7 +193,7 @@ class SubmittedRow:
             for name, replicates in from_text(point.replicates).items():
                 value = point.figures.get(name)
                 spread = float(replicates.std())
-                if value is None or abs(float(replicates.mean()) - value) > spread / 2 + 1e-3:
+                if value is None or abs(float(replicates.mean()) - value) > spread / 2 + _ROUNDED:
                     found.append(f"{title}: its {name} is not that of its replicates")
             for name in ("mutual_information", "mutual_information_validation"):
                 auditor, figure = point.chosen_auditor, point.figures.get(name)
@@ -228,7 +228,7 @@ class SubmittedRow:
     def config(self) -> RunConfig:
         """Return the configuration of the run that made it."""
         unit = next(iter(self.units.values()))
-        folds = {u.split.rpartition(" of ")[2] for u in self.units.values() if "fold" in u.split}
+        folds = {Split.parse(u.split).folds for u in self.units.values()} - {OFFICIAL.folds}
         points = {u.curve_points for u in self.units.values()}
         if len(folds) > 1 or len(points) > 1:
             raise ConfigError("Its models are of several runs: of other folds, or points.")
@@ -241,8 +241,8 @@ class SubmittedRow:
                 methods=(unit.method,),
                 datasets=(unit.dataset,),
                 seeds=tuple(sorted({u.seed for u in self.units.values()})),
-                splits=int(folds.pop()) if folds else None,
-                budget=int(unit.budget) if unit.budget.isdigit() else unit.budget,
+                splits=folds.pop() if folds else None,
+                budget=unit.budget,
                 points=count if count > 1 else None,
                 params={unit.method: unit.params},
                 against=self.info.board,

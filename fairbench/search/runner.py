@@ -98,13 +98,13 @@ class TrialRunner:
                 run.begin(self.command)
                 drive(run, self._running_executor(), observe)
         failures = [one for one in run.summary.failures if one.earlier_stands]
-        errors = {one.title: f"{one.status.value}: {one.error}" for one in failures}
+        errors = {one.unit: f"{one.status.value}: {one.error}" for one in failures}
         for trial, own in zip(going, units, strict=True):
             for data, seed in self.splits_and_seeds:
                 curve = [unit for unit in own if unit.data is data and unit.unit.seed == seed]
                 measured = measure_trial(curve, self.store, budget.audit)
                 if measured.problem is None and measured.pending:
-                    why = [errors[unit.title] for unit in curve if unit.title in errors]
+                    why = [errors[unit.key] for unit in curve if unit.key in errors]
                     raise _not_whole(trial, why)
                 self._take(trial, measured, self._reference(data, seed, budget))
         self._drop_representations(plan.units)

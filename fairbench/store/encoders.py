@@ -21,6 +21,7 @@ from fairbench.api import Architecture, DatasetInfo, Feature, Point, Unit
 from fairbench.api.method import Curve, Method, Representation
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.errors import StoreError, say_where, say_why_and_what
+from fairbench.files import write_file
 from fairbench.files.paths import within
 from fairbench.registry import Registry
 from fairbench.store import files as artefacts
@@ -94,8 +95,6 @@ def pack_state(encoder: Encoder, arrays: Mapping[str, np.ndarray]) -> bytes:
 
 def write(path: Path, encoder: Encoder) -> None:
     """Write an encoder to a file; StoreError where its method cannot be stored."""
-    from fairbench.files import write_file
-
     content = pack(encoder)
     if content is None:
         raise StoreError(

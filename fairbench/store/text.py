@@ -28,14 +28,14 @@ def escape(text: str) -> str:
     return _NO_TEXT.sub(_spell, text.replace("\r\n", "\n"))
 
 
-def clean(text: str, most: int = MAX_BYTES) -> str:
-    """Return a text of at most ``most`` bytes, escaped, without passwords; its middle gives way."""
+def clean(text: str) -> str:
+    """Return a text of at most ``MAX_BYTES``, escaped, without passwords; its middle gives way."""
     # Cut first: escaping 100 MB, of which 10 kB are kept, is no use.
-    cut = _cut(escape(redact_text(_cut(str(text), 2 * most))), most)
+    cut = _cut(escape(redact_text(_cut(str(text), 2 * MAX_BYTES))), MAX_BYTES)
     whole = cut.encode()
-    if len(whole) <= most:
+    if len(whole) <= MAX_BYTES:
         return cut
-    half = (most - 60) // 2
+    half = (MAX_BYTES - 60) // 2
     first, last = whole[:half].decode(errors="ignore"), whole[-half:].decode(errors="ignore")
     return f"{first}\n[... the middle is left out ...]\n{last}"
 

@@ -128,21 +128,21 @@ def attacks(data: Prepared, base: Base) -> Iterator[tuple[str, str, Representati
 
 
 def audit_attacks(
-    data: Prepared, *, audit: AuditPreset, names: Sequence[str] | None = None, seed: int = 0
+    data: Prepared, *, audit: AuditPreset, names: Sequence[str] | None = None
 ) -> Iterator[AttackReading]:
     """Audit every attack on every base code, or the attacks of some names."""
     soft = soft_labels(data)
     found = bases(data)
-    plains = {n: _Measured.of(Plain(base), data, soft, audit, seed) for n, base in found.items()}
+    plains = {n: _Measured.of(Plain(base), data, soft, audit) for n, base in found.items()}
     most = plains["x"].information
     for base_name, base in found.items():
         plain = plains[base_name]
         for name, family, attack in attacks(data, base):
             if names is None or name in names:
-                hidden = _Measured.of(attack, data, soft, audit, seed)
+                hidden = _Measured.of(attack, data, soft, audit)
                 yield hidden.against(plain, base_name, name, family, data, most)
         if names is None or "decoys" in names:
-            yield _audit_decoys(data, base_name, base, soft, audit, seed, most)
+            yield _audit_decoys(data, base_name, base, soft, audit, most)
 
 
 def _audit_decoys(
@@ -151,7 +151,6 @@ def _audit_decoys(
     base: Base,
     soft: Floats | None,
     audit: AuditPreset,
-    seed: int,
     most: float,
 ) -> AttackReading:
     """Audit decoys against a release of what their decoder gives for every group.
@@ -166,8 +165,8 @@ def _audit_decoys(
         return estimate(train.x, train.s, x, groups=groups)
 
     decoys = Decoys(base, ciphers()[1], train.x, train.s, posterior)
-    hidden = _Measured.of(decoys, data, soft, audit, seed)
-    released = _Measured.of(_Released(decoys, groups), data, soft, audit, seed)
+    hidden = _Measured.of(decoys, data, soft, audit)
+    released = _Measured.of(_Released(decoys, groups), data, soft, audit)
     return hidden.against(released, base_name, "decoys", DECOYS, data, most)
 
 
@@ -204,12 +203,11 @@ class _Measured:
         data: Prepared,
         soft: Floats | None,
         audit: AuditPreset,
-        seed: int,
     ) -> _Measured:
-        point = FittedPoint(0, representation, declared(_Attacker), seed)
+        point = FittedPoint(0, representation, declared(_Attacker), 0)
         arrays = encode_point(point, RowsToEncode.of(data), Meter("cpu"))
         encoded = PointArrays(arrays, 0).encoded()
-        evaluation, audited = evaluate(encoded, data, config=PRESETS[audit], seed=seed, soft=soft)
+        evaluation, audited = evaluate(encoded, data, config=PRESETS[audit], seed=0, soft=soft)
         return cls(
             audited.chosen.test_information,
             float(evaluation.distortion.strict.mean()),

@@ -22,9 +22,9 @@ Base = Callable[[Floats], Floats]
 class EncryptedCode(Representation):
     """A base code, encrypted; it remembers the rows that it has encoded, as a key holder can."""
 
-    def __init__(self, base: Base, cipher: Cipher, seed: int = 0) -> None:
+    def __init__(self, base: Base, cipher: Cipher) -> None:
         self._base, self._cipher = base, cipher
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(0)
         self._free = self._rng.permutation(WORDS)
         self._word_of: dict[bytes, int] = {}
         self._rows: dict[int, Floats] = {}

@@ -7,11 +7,11 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from fairbench.api.metric import CurveEvaluation, Metric
+from fairbench.api.metric import CurveEvaluation, Direction, Metric, MetricLevel
 from fairbench.metrics.columns import RESERVED
 from fairbench.registry import COLUMN, Columns, declared_columns
 from fairbench.store.returned_values import is_finite_number, short_repr
@@ -20,9 +20,6 @@ from fairbench.testing.method_declarations import check_texts
 from fairbench.testing.promises import convert_errors, promise
 from fairbench.testing.sample_evaluations import curve_evaluations, point_evaluations
 from fairbench.testing.surroundings import check_unharmed
-
-LEVELS = ("point", "curve")
-DIRECTIONS = ("lower", "higher", "none")
 
 
 @dataclass
@@ -35,7 +32,7 @@ class MetricTrial:
     @cached_property
     def evaluations(self) -> Mapping[str, Any]:
         """Sample evaluations of its level by their special feature; ``whole`` first."""
-        if self.metric.level not in LEVELS:
+        if self.metric.level not in get_args(MetricLevel):
             raise Unmet("its level is none; see above")
         if self.metric.level == "point":
             return point_evaluations()
@@ -70,7 +67,10 @@ class MetricTrial:
 def texts(trial: MetricTrial) -> None:
     """'fairbench list metrics' and the docs of a leaderboard show them."""
     check_texts(trial.metric)
-    for name, allowed in (("level", LEVELS), ("direction", DIRECTIONS)):
+    for name, allowed in (
+        ("level", get_args(MetricLevel)),
+        ("direction", get_args(Direction)),
+    ):
         value = getattr(trial.metric, name, None)
         if value not in allowed:
             raise BrokenPromise(f"{name} is {value!r}.", f"Write one of {', '.join(allowed)}.")

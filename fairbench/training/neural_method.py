@@ -23,7 +23,9 @@ from fairbench.api import (
     Unit,
     Workload,
 )
+from fairbench.api.costs import EARLIER_SECONDS
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
+from fairbench.stats.seeds import derive_seed
 
 if TYPE_CHECKING:
     from fairbench.training.model import StackedModel
@@ -86,8 +88,6 @@ class NeuralMethod(Method):
         ``restarts`` models are trained for each unit, and the best one by the method's own
         objective on the training set is selected; see :mod:`fairbench.training.restarts`.
         """
-        from fairbench.api.costs import EARLIER_SECONDS
-        from fairbench.stats.seeds import derive_seed
         from fairbench.training.checkpoint import Checkpoint
         from fairbench.training.restarts import select_best
         from fairbench.training.schedule import Schedule

@@ -100,11 +100,10 @@ def gpu_share(needed_bytes: float, free_bytes: float) -> float:
     return min(fitting, default=1.0)
 
 
-def device_memory(device: str) -> Sequence[tuple[float, float]]:
-    """Free and total bytes of each CUDA device that this process sees; none for the CPU."""
+def free_device_bytes(device: str) -> Sequence[float]:
+    """Free bytes of each CUDA device that this process sees; none for the CPU."""
     if device != "cuda":
         return []
     import torch
 
-    memory = [torch.cuda.mem_get_info(i) for i in range(torch.cuda.device_count())]
-    return [(float(free), float(total)) for free, total in memory]
+    return [float(torch.cuda.mem_get_info(i)[0]) for i in range(torch.cuda.device_count())]

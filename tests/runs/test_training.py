@@ -60,7 +60,7 @@ def test_training_again_deletes_what_other_audits_measured_of_the_old_model(benc
 def test_jobs_beside_each_other_fit_the_memory_that_others_leave(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, free: float, at_once: int
 ) -> None:
-    monkeypatch.setattr(training, "device_memory", lambda device: [(free, 80e9)])
+    monkeypatch.setattr(training, "free_device_bytes", lambda device: [free])
     (job,) = fit_jobs(bench)
     assert round(1 / job.gpus) == at_once
     assert at_once * CONTEXT_BYTES < free
@@ -70,7 +70,7 @@ def test_a_method_that_does_not_use_a_gpu_takes_none_of_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is told to use the CPU, and stacks are as on one."""
-    monkeypatch.setattr(training, "device_memory", lambda device: [(20e9, 80e9)] * 2)
+    monkeypatch.setattr(training, "free_device_bytes", lambda device: [20e9] * 2)
     on_gpu = fit_jobs(bench)
     assert {job.device for job in on_gpu} == {"cuda"}
     assert len(on_gpu) == 2

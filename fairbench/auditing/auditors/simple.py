@@ -1,6 +1,6 @@
 """The simple members of the ensemble: logistic regression, nearest neighbours, counting.
 
-Each maps a Training to a classifier, and chooses its own strength of regularisation on the held-out
+Each is fitted on a member's rows, and chooses its own strength of regularisation on the held-out
 rows.
 """
 

@@ -14,6 +14,9 @@ from fairbench.report.page.colours import on_dark
 from fairbench.report.panels import Panel
 from fairbench.report.style import Look
 
+_APART = 1e-3
+"""How far a line may move by leaving out points, as a share of the range of y."""
+
 _SYMBOLS = {
     "o": "circle",
     "s": "square",
@@ -111,20 +114,16 @@ def _steps(x: Sequence[float], y: Sequence[float]) -> Line:
     return xs, ys
 
 
-def corners(
-    x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], *, apart: float = 1e-3
-) -> list[int]:
+def corners(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> list[int]:
     """Indices of the points that a line needs to stay as it looks (Douglas and Peucker).
 
     Parameters
     ----------
     x, y : ndarray, shape (n,)
-    apart : float
-        How far the line may move, as a share of the range of y.
     """
     if len(x) < 3:
         return list(range(len(x)))
-    limit = apart * float(np.ptp(y))
+    limit = _APART * float(np.ptp(y))
     kept, open_ = {0, len(x) - 1}, [(0, len(x) - 1)]
     while open_:
         a, b = open_.pop()
