@@ -105,7 +105,7 @@ class Images:
     y : mapping of Role to mapping of str to ndarray of int64, shape (n,)
         Task labels by task name, the main task first.
     source : str
-        ``real``, or ``rendered`` where the images are drawn here; it goes into every record.
+        A :class:`DataSource`: ``rendered`` where the images are drawn here.
     """
 
     pixels: Mapping[Role, npt.NDArray[np.uint8]]

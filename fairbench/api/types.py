@@ -54,6 +54,17 @@ class Coding(enum.StrEnum):
     """Deterministic, and each dimension takes few values (a code of bits)."""
 
 
+class DataSource(enum.StrEnum):
+    """Where the rows of a dataset come from."""
+
+    REAL = "real"
+    """The files that its source publishes, or a user's own."""
+    RENDERED = "rendered"
+    """Images that fairbench draws."""
+    SIMULATED = "simulated"
+    """A simulated twin, drawn from published statistics because the files are not there."""
+
+
 class Shots(enum.StrEnum):
     """How many models a curve costs."""
 

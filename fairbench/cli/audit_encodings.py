@@ -41,7 +41,7 @@ def audit_encodings(
     registry = load_plugins()
     board = None if against is None else find_board(against, registry, dataset)
     data = load_dataset(registry.dataset(dataset), root=data_root, require_real=board is not None)
-    if data.source == "simulated":
+    if data.simulated:
         warn_simulated([data.info.name])
     if board is not None:
         prints = {data.fingerprint}
@@ -112,7 +112,7 @@ def _show(data: Prepared, audit: AuditPreset, figures: Mapping[str, Any]) -> Non
         return "none" if value is None else format_figure(value, decimals=3)
 
     low, high = of("mutual_information_low"), of("mutual_information_high")
-    simulated = " (SIMULATED DATA)" if data.source == "simulated" else ""
+    simulated = " (SIMULATED DATA)" if data.simulated else ""
     out.print(
         f"Encodings of {data.info.name}{simulated}, official split, {audit.value} audit. Whether "
         "their encoder saw s is unknown: they are not ranked.\n"

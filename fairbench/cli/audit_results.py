@@ -11,6 +11,7 @@ from typing import Annotated, Self
 import typer
 from pydantic import model_validator
 
+from fairbench.api import DataSource
 from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.cli import options
 from fairbench.cli.configure import fields_of
@@ -189,7 +190,7 @@ def _datasets(
             root = config.data_root or root_of(of_run)
             datasets[fingerprint] = load_as_trained(cards.find(name, of_run), members[0], root)
         except FairbenchError as error:
-            kind = "simulated twin, " if source == "simulated" else ""
+            kind = "simulated twin, " if source == DataSource.SIMULATED else ""
             models = format_count(len(members), "model")
             problem = f"{error.message} {error.hint}".strip()
             problems.append(f"Left out: {name} ({kind}{models}). {problem}")

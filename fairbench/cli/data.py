@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from fairbench.api import Ints, Role
+from fairbench.api import DataSource, Ints, Role
 from fairbench.api.dataset import Dataset
 from fairbench.cli.console import (
     out,
@@ -70,7 +70,7 @@ def check_data(dataset: type[Dataset], root: Path | None) -> None:
     """Check files, and print how many rows of each group are in each role."""
     data = load_warning(dataset, root)
     out.print(f"{dataset.name}: {data.source} ({data.origin})", markup=False)
-    if data.source == "real":
+    if data.source == DataSource.REAL:
         for line in _checked(dataset, root):
             out.print(f"  {line}", markup=False)
     out.print(f"fingerprint {data.fingerprint[:12]}\n")
@@ -119,7 +119,7 @@ def data_fetch_command(
 def load_warning(dataset: type[Dataset], root: Path | None) -> Prepared:
     """Load a dataset, and warn if it is simulated or doubtful."""
     data = load_dataset(dataset, root=root)
-    if data.source == "simulated":
+    if data.simulated:
         warn_simulated([dataset.name])
     roles = {role: rows.s for role, rows in data.roles.items()}
     tasks = {

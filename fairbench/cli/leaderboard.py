@@ -19,6 +19,7 @@ from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.stored_code import note_other_code
 from fairbench.errors import ConfigError, StoreError, nearest
+from fairbench.files.paths import twin_name
 from fairbench.leaderboard import build as tables_of
 from fairbench.leaderboard.across import compare_across
 from fairbench.leaderboard.boards import find_board
@@ -109,7 +110,7 @@ def _of_dataset(
 ) -> list[tables_of.Tables]:
     """The leaderboards of a dataset, its simulated twin's too; ConfigError if none."""
     real = registry.datasets.resolve(name) if name in registry.datasets else name
-    chosen = [t for t in tables if t.dataset in (name, real, f"{real}-simulated")]
+    chosen = [t for t in tables if t.dataset in (name, real, twin_name(real))]
     if not chosen:
         raise ConfigError(
             f"There are no results on {name!r}.", nearest(name, [t.dataset for t in tables])

@@ -28,7 +28,6 @@ from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.runs.plan import make_plan, resolve_methods
 from fairbench.runs.training import TrainingRun
-from fairbench.store.records import table_name
 from fairbench.store.text import clean
 from fairbench.training.compiler import are_compiled
 from fairbench.training.device import cores, resolve_device
@@ -216,7 +215,7 @@ def _announce(jobs: Sequence[Job], remaining: Remaining, workers: int) -> None:
 
 def _table_names(run: TrainingRun) -> set[str]:
     """Return the names of the leaderboards that a run adds to."""
-    return {table_name(u.data.info.name, u.data.source) for u in run.plan.units}
+    return {u.data.table for u in run.plan.units}
 
 
 def _report(run: TrainingRun, config: RunConfig, registry: Registry, board: Board | None) -> int:

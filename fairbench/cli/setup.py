@@ -119,7 +119,7 @@ def _datasets(config: RunConfig, registry: Registry) -> list[type[Dataset]]:
 
 def describe(datasets: list[Prepared], device: str) -> None:
     """Print which data are used, loudly if simulated, and which device."""
-    simulated = [data.info.name for data in datasets if data.source == "simulated"]
+    simulated = [data.info.name for data in datasets if data.simulated]
     if simulated:
         warn_simulated(list(dict.fromkeys(simulated)))
     for data in datasets:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairbench.api import DataSource
 from fairbench.api.dataset import Dataset, Images, Table
 from fairbench.data.files import data_root, find_files, name_files, say_origin
 from fairbench.data.prepare import prepare, prepare_images
@@ -27,7 +28,7 @@ class Obtained:
     ----------
     table : Table or Images
     source : str
-        ``real`` or ``simulated``.
+        A DataSource.
     origin : str
         Where the files are from.
     """
@@ -94,7 +95,7 @@ def _obtain(dataset: type[Dataset], root: Path | None, require_real: bool) -> Ob
     if files is not None:
         with _plugin_errors(dataset):
             table = dataset().load(files.folder)
-        return Obtained(_checked(table, dataset), "real", f"{files.origin}: {files.path}")
+        return Obtained(_checked(table, dataset), DataSource.REAL, f"{files.origin}: {files.path}")
     where = f"Put {name_files(dataset)} into a folder and name it with"
     hint = f"{where} --data-root or FAIRBENCH_DATA. {say_origin(dataset)}"
     if require_real:
@@ -104,7 +105,7 @@ def _obtain(dataset: type[Dataset], root: Path | None, require_real: bool) -> Ob
         downloadable = all(file.urls for file in dataset.files)
         why = "and no network" if downloadable else "and none can be downloaded"
         raise DataError(f"There are no files for {dataset.name!r} here {why}.", hint)
-    return Obtained(twin, "simulated", _TWIN)
+    return Obtained(twin, DataSource.SIMULATED, _TWIN)
 
 
 def _simulated(dataset: type[Dataset]) -> Table | None:
@@ -147,4 +148,4 @@ def load_twin(dataset: type[Dataset], *, split: Split = OFFICIAL) -> Prepared:
     twin = _simulated(dataset)
     if twin is None:
         raise DataError(f"{dataset.name!r} has no simulated twin.")
-    return prepare(twin, dataset, source="simulated", origin=_TWIN, split=split)
+    return prepare(twin, dataset, source=DataSource.SIMULATED, origin=_TWIN, split=split)

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from fairbench.api import AUDIT_ROLES, DatasetInfo, Ints, Role
+from fairbench.api import AUDIT_ROLES, DatasetInfo, DataSource, Ints, Role
 from fairbench.data.preprocessing import Preprocessing
 from fairbench.data.splits import OFFICIAL, Split
+from fairbench.files.paths import twin_name
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Prepared:
     info: DatasetInfo  # names and sizes
     # Arrays are read-only: a plugin that writes into its input fails instead of harming others
     roles: Mapping[Role, Rows]
-    source: str  # ``real``, ``rendered`` or ``simulated``
+    source: str  # a DataSource
     origin: str  # where the files are from
     iterations: int  # training steps of the full budget
     table_rows: int  # rows of the table; those above an ``audit_rows`` are in no role
@@ -79,6 +80,16 @@ class Prepared:
     def title(self) -> str:
         """Name, and fold if it is of one, for messages."""
         return f"{self.info.name}, {self.split.name}" if self.split.folds else self.info.name
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its rows are a simulated twin's."""
+        return self.source == DataSource.SIMULATED
+
+    @property
+    def table(self) -> str:
+        """Name of the leaderboard of what is trained on it."""
+        return twin_name(self.info.name) if self.simulated else self.info.name
 
     def audited(self) -> Prepared:
         """Return the audit roles alone, for audit jobs."""

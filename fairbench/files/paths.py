@@ -10,7 +10,10 @@ from fairbench.errors import StoreError
 FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 """Names of methods and datasets, of which names of files are made."""
 
-TAKEN_ENDINGS = ("-simulated", "-points", "-attainment")
+TWIN_ENDING = "-simulated"
+"""Ending of the name of a simulated twin's leaderboard and files."""
+
+TAKEN_ENDINGS = (TWIN_ENDING, "-points", "-attainment")
 """Endings of leaderboard files, which names of datasets must not have."""
 
 SHIFT_MARK = "-shift-"
@@ -24,6 +27,11 @@ CONTENT_NAME = re.compile(r"[0-9a-f]{64}\.(npz|safetensors)")
 
 PART_NAME = re.compile(r"[0-9a-f]{32}\.part")
 """Names of files that are being written; an interrupted write leaves one."""
+
+
+def twin_name(dataset: str) -> str:
+    """Name of the leaderboard and files of a dataset's simulated twin."""
+    return dataset + TWIN_ENDING
 
 
 def is_file_name(name: str) -> bool:

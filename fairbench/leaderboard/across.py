@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Track
+from fairbench.api import DataSource, Track
 from fairbench.api.collection import Collection
 from fairbench.leaderboard.build import Tables
 from fairbench.leaderboard.ranking import LOWER_IS_BETTER, LeaderboardEntry, test_over_train
@@ -192,7 +192,7 @@ def _members(
             for entry in (table.entries if table else ())
             if entry.row.group == group
             and entry.row.complete
-            and entry.row.data_source != "simulated"
+            and entry.row.data_source != DataSource.SIMULATED
             and entry.row.figures.get(measure) is not None
         )
         members.append(MemberTable(name, one.weight, one.source or one.dataset, entries))

@@ -28,6 +28,7 @@ from fairbench.leaderboard.select import (
 )
 from fairbench.registry import Registry
 from fairbench.stats.intervals import Array
+from fairbench.store.field_forms import Budget, Preset
 from fairbench.store.records import PointRecord, Record, ReferenceRecord, UnitRecord
 from fairbench.versions import PACKAGE_VERSION
 
@@ -57,8 +58,8 @@ class BoardInfo(BaseModel):
 
     dataset: str = Field(pattern=r"\A[a-z0-9][a-z0-9-]{0,79}\z")
     version: int = Field(ge=1, le=10_000)
-    budget: str = Field(pattern=r"\A(full|quick|[1-9][0-9]{0,9})\z")
-    audit: str = Field(pattern=r"\A(strict|quick)\z")
+    budget: Budget
+    audit: Preset
     protocol: int = Field(ge=1, le=10_000)
     audit_version: int = Field(ge=1, le=10_000)
     folds: int = Field(ge=0, le=1000)

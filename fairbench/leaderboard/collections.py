@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from fairbench.api.collection import Collection, CollectionTable
 from fairbench.errors import ConfigError, UnknownNameError, nearest, say_where, say_why
+from fairbench.files.paths import TWIN_ENDING
 from fairbench.files.yaml_mapping import read_yaml
 from fairbench.registry import DISTRIBUTION, NAME, Registry, distribution_of
 
@@ -77,7 +78,7 @@ def check_tables(collection: Collection, measured: Set[str], registry: Registry)
     """Raise ConfigError for a table that is neither registered nor measured, or simulated."""
     for table in collection.tables:
         for name in (table.dataset, table.unseen):
-            if name is not None and name in measured and name.endswith("-simulated"):
+            if name is not None and name in measured and name.endswith(TWIN_ENDING):
                 raise ConfigError(
                     f"The collection {collection.name} names {name!r}, which has simulated data.",
                     "Simulated data never counts across tables: leave it out, or get the real data "

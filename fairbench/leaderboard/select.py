@@ -269,7 +269,7 @@ def curves_of(
     for unit in units:
         # What has no point of an audit that others of its curve have is missing there.
         of_curve = audits[_identity(unit), unit.split, unit.seed]
-        for audit in of_curve or {"quick" if unit.budget == "quick" else "strict"}:
+        for audit in of_curve or {unit.usual_audit}:
             key = (_identity(unit), audit, unit.split, unit.seed)
             place = members.setdefault(key, ([], []))
             place[0].append(unit)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairbench.api import DataSource
 from fairbench.data.splits import Split
 from fairbench.metrics.rows import DEFAULT
 from fairbench.models.stored_data import Source, root_of, source_of
@@ -58,7 +59,7 @@ def command_of(
         words += ["--label", first.label]
     if root is not None:
         words += ["--data-root", str(root)]
-        words += ["--require-real-data"] if first.data_source == "real" else []
+        words += ["--require-real-data"] if first.data_source == DataSource.REAL else []
     notes = [note for note in (params_note(first), source.note) if note]
     return TrainingCommand(words, "; ".join(notes))
 

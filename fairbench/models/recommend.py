@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairbench.api import Coding, Track
+from fairbench.auditing.config import AuditPreset
 from fairbench.errors import ConfigError, UnknownNameError
 from fairbench.models.certify import Certificates, SelectedCertificate, certify_candidates
 from fairbench.models.lookup import StoredModel, StoredPoint
@@ -248,7 +249,7 @@ def gather_candidates(
     if others := sorted(tracks - {track.value}):
         notes.append(f"Left out: points of the {', '.join(others)} track (--track).")
     # A quick audit finds less: beside it a strictly audited point would look the worse one.
-    strict = [point for point in of_track if point.point.audit == "strict"]
+    strict = [point for point in of_track if point.point.audit == AuditPreset.STRICT]
     kept = strict or of_track
     if len(kept) < len(of_track):
         notes.append(

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from fairbench.auditing.config import AuditPreset
 from fairbench.leaderboard.select import ReferenceKey, SelectedRecords, select
 from fairbench.models.card_data import CardData
 from fairbench.models.query import ResultsLocation
@@ -88,4 +89,4 @@ class StoredResults:
 
 
 def _precedence(point: PointRecord) -> tuple[int, bool, str]:
-    return point.version, point.audit == "strict", point.finished or ""
+    return point.version, point.audit == AuditPreset.STRICT, point.finished or ""

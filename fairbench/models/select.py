@@ -9,13 +9,14 @@ from fairbench.api import NO_KNOBS
 from fairbench.data.card import is_card
 from fairbench.data.splits import OFFICIAL
 from fairbench.errors import ConfigError, StoreError, UnknownNameError, nearest
+from fairbench.files.paths import twin_name
 from fairbench.leaderboard.select import latest
 from fairbench.models.points import list_points, parse_point
 from fairbench.models.query import ModelQuery
 from fairbench.models.results import StoredResults
 from fairbench.models.stored_data import Source, find_source
 from fairbench.registry import Registry
-from fairbench.store.records import PointRecord, UnitRecord, table_name
+from fairbench.store.records import PointRecord, UnitRecord
 
 KEY_DIGITS = 10
 """Digits of a unit's key that are shown."""
@@ -97,7 +98,7 @@ def resolve_dataset(units: Iterable[UnitRecord], text: str | None, registry: Reg
         name = registry.dataset(text).name
     elif text not in known and text in registry.datasets:
         name = registry.datasets[text].name
-    for candidate in (name, table_name(name, "simulated")):
+    for candidate in (name, twin_name(name)):
         if candidate in known:
             return candidate
     hint = nearest(name, known)
@@ -111,7 +112,7 @@ def _run_command(
 ) -> str:
     """A command that trains a method, on data that something here was trained on."""
     source = Source(query.dataset or "NAME")
-    names = (query.dataset, f"{query.dataset}-simulated")
+    names = (query.dataset, query.dataset and twin_name(query.dataset))
     for unit in fitted:
         if query.dataset is None or unit.table in names:
             source = find_source(unit, results)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from fairbench.api import DataSource
 from fairbench.api.dataset import Dataset
 from fairbench.data.card import is_card
 from fairbench.data.loading import load_dataset, load_twin
@@ -44,14 +45,14 @@ def load_as_trained(dataset: type[Dataset], unit: UnitRecord, root: Path | None)
     FairbenchError
         They are not available, or not what the unit was trained on.
     """
-    split, real = Split.parse(unit.split), unit.data_source == "real"
-    if unit.data_source == "simulated":
+    split, real = Split.parse(unit.split), unit.data_source == DataSource.REAL
+    if unit.simulated:
         data = load_twin(dataset, split=split)
     else:
         data = load_dataset(dataset, root=root, require_real=real, split=split)
     if data.fingerprint != unit.fingerprint or unit.protocol != PROTOCOL_VERSION:
         hint = "Give the old files with --data-root DIR, or train again with fairbench run."
-        if unit.data_source == "simulated":
+        if unit.simulated:
             hint = "Train again with fairbench run."
         elif dataset.home is not None:  # beside its card: no other folder is looked at
             hint = "Undo what changed in the table or its card, or train again with fairbench run."

@@ -11,6 +11,7 @@ from pathlib import Path
 from fairbench.api import Metric
 from fairbench.data.card_dataset import CardDataset
 from fairbench.errors import ConfigError, FairbenchError
+from fairbench.files.paths import TWIN_ENDING
 from fairbench.leaderboard import build as leaderboard
 from fairbench.leaderboard.across import Verdict, compare_across
 from fairbench.leaderboard.against import compare_with
@@ -255,7 +256,7 @@ def _about(
     """Describe the data of a table, by the newest run that named them."""
     for config in (*(run.config for run in reversed(runs)), {}):
         with suppress(FairbenchError):  # of another dataset, or its card is gone
-            dataset = Cards(registry, ()).find(table.removesuffix("-simulated"), config)
+            dataset = Cards(registry, ()).find(table.removesuffix(TWIN_ENDING), config)
             about = [(name, text) for name, text in describe_data(dataset) if text]
             if issubclass(dataset, CardDataset):
                 about.append(("source of this line", "the dataset card, as it is now"))

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from fairbench.api import DataSource
 from fairbench.leaderboard.attainment import compute_fronts
 from fairbench.leaderboard.build import Tables
 from fairbench.metrics.pareto import choose_front
@@ -210,7 +211,7 @@ class Panel:
     @property
     def simulated(self) -> bool:
         """Whether the rows come from an embedded twin."""
-        return any(row.data_source == "simulated" for row in self.rows)
+        return any(row.data_source == DataSource.SIMULATED for row in self.rows)
 
     @property
     def most_curves(self) -> int:

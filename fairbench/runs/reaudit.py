@@ -222,4 +222,4 @@ def _presets(
     if requested is not None:
         return [requested]
     had = sorted({point.audit for point in points})
-    return [AuditPreset(name) for name in had or ["quick" if unit.budget == "quick" else "strict"]]
+    return [AuditPreset(name) for name in had or [unit.usual_audit]]

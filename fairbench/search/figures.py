@@ -137,7 +137,7 @@ def _figure(search: Search, what: str, *, height: float = 4.2) -> tuple[Any, Any
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
-    source = " (SIMULATED)" if search.data.source == "simulated" else ""
+    source = " (SIMULATED)" if search.data.simulated else ""
     head = f"{search.method.name} on {search.data.info.name}{source}, budget {search.budget.label}"
     axes.set_title(f"{head}\n{what}", loc="left", fontsize=10)
     return figure, axes

@@ -13,7 +13,6 @@ from fairbench.files.paths import within
 from fairbench.leaderboard.frames import to_csv
 from fairbench.search.study import Search
 from fairbench.search.trials import Trial
-from fairbench.store.records import table_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +38,7 @@ _FIRST_LINE = b"# fairbench search "
 def folder_of(search: Search) -> Path:
     """``<results>/search/<method>-<dataset>``; a simulated twin has a folder of its own."""
     data = search.data
-    name = f"{search.method.name}-{table_name(data.info.name, data.source)}"
+    name = f"{search.method.name}-{data.table}"
     return within(search.config.run.results / "search", name)
 
 

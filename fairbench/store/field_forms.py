@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -222,4 +222,4 @@ Cost = Annotated[float, Field(allow_inf_nan=False), _within(MAX_COST)]
 Figures = Annotated[dict[Column, Number | None], Field(max_length=_FIGURES), _quickly()]
 PointFigures = Annotated[dict[PointColumn, Number | None], Field(max_length=_FIGURES), _quickly()]
 Knobs = Annotated[dict[Column, Number], Field(max_length=20)]
-Preset = Literal["strict", "quick"]
+Preset = Annotated[str, StringConstraints(pattern=r"\A(strict|quick)\z")]

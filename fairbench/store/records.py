@@ -13,7 +13,9 @@ from typing import Annotated, Any, Self, TypeVar, get_type_hints
 
 import sqlalchemy as sa
 
+from fairbench.api import DataSource
 from fairbench.data.splits import OFFICIAL
+from fairbench.files.paths import twin_name
 from fairbench.store.secrets import redact_command, redact_values
 from fairbench.store.status import Status
 from fairbench.store.text import escape
@@ -99,11 +101,6 @@ class Record:
         return self.status is Status.DONE
 
 
-def table_name(dataset: str, data_source: str) -> str:
-    """Name of a dataset's leaderboard and files: a simulated twin has its own."""
-    return f"{dataset}-simulated" if data_source == "simulated" else dataset
-
-
 @dataclass(frozen=True, kw_only=True)
 class UnitRecord(Record):
     """One model: what it was trained for, what became of it, what it cost.
@@ -186,7 +183,12 @@ class UnitRecord(Record):
     @property
     def table(self) -> str:
         """Name of the leaderboard it stands in: that of its dataset, or of its simulated twin."""
-        return table_name(self.dataset, self.data_source)
+        return twin_name(self.dataset) if self.simulated else self.dataset
+
+    @property
+    def usual_audit(self) -> str:
+        """The audit of a run of its budget."""
+        return "quick" if self.budget == "quick" else "strict"
 
     @property
     def of_a_trial(self) -> bool:
@@ -196,7 +198,7 @@ class UnitRecord(Record):
     @property
     def simulated(self) -> bool:
         """Whether it was trained on a simulated twin."""
-        return self.data_source == "simulated"
+        return self.data_source == DataSource.SIMULATED
 
     @property
     def title(self) -> str:

@@ -63,7 +63,7 @@ class DatasetTrial:
     @property
     def is_simulated(self) -> bool:
         """Whether its rows are simulated, as its files are not here."""
-        return self._loaded is not None and self._loaded.source == "simulated"
+        return self._loaded is not None and self._loaded.simulated
 
     @property
     def data(self) -> Prepared:
@@ -240,7 +240,7 @@ def declared_rows(trial: DatasetTrial) -> None:
     """'fairbench data list' shows that number."""
     declared = trial.dataset.rows
     count = trial.data.table_rows
-    if declared is None or trial.data.source == "simulated":
+    if declared is None or trial.data.simulated:
         raise Unmet("it declares none" if declared is None else "this is its simulated twin")
     if count != declared:
         raise BrokenPromise(f"it has {count:,} rows.", f"It declares {declared:,}.")

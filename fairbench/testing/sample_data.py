@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench.api import Architecture, Role
+from fairbench.api import Architecture, DataSource, Role
 from fairbench.api.dataset import Dataset, Table
 from fairbench.data.prepare import prepare
 from fairbench.data.prepared import Prepared, Rows
@@ -54,7 +54,9 @@ class ManyGroups(SampleTable):
 
 def sample_data(dataset: type[SampleTable] = SampleTable) -> Prepared:
     """Return the prepared sample table."""
-    return prepare(dataset().load(Path()), dataset, source="simulated", origin="the checks")
+    return prepare(
+        dataset().load(Path()), dataset, source=DataSource.SIMULATED, origin="the checks"
+    )
 
 
 def shortened(data: Prepared, most: int = MAX_ROWS) -> Prepared:

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from fairbench.api import Architecture
+from fairbench.api import Architecture, DataSource
 from fairbench.api.dataset import DataFile, Dataset, Images
 from fairbench.errors import DataError
 from fairbench.hookspecs import hookimpl
@@ -71,7 +71,7 @@ class DSpritesUnfair(Dataset):
                 }
                 for role, classes in labels.items()
             },
-            source="real" if given else "rendered",
+            source=DataSource.REAL if given else DataSource.RENDERED,
         )
 
 

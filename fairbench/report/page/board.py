@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from fairbench.api import DataSource
 from fairbench.metrics.rows import LeaderboardRow, RankingGroup, Variant
 from fairbench.report.gather import DatasetReport
 from fairbench.report.identity import Identities
@@ -20,7 +21,7 @@ def in_order(datasets: Sequence[DatasetReport]) -> list[DatasetReport]:
     def size(dataset: DatasetReport) -> tuple[bool, int, int]:
         ranked = sum(len(panel.ranked) for panel in dataset.panels)
         rows = sum(len(panel.rows) for panel in dataset.panels)
-        return "simulated" in dataset.data_source, -ranked, -rows
+        return DataSource.SIMULATED in dataset.data_source, -ranked, -rows
 
     return sorted(datasets, key=size)
 
