@@ -11,17 +11,16 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench.cli.console import out
-from fairbench.cli.differences import show_differences
 from fairbench.leaderboard.board_file import read_board
 from fairbench.leaderboard.build import Tables, build_tables
-from fairbench.leaderboard.ranking import LeaderboardEntry, difference, test_over_train
+from fairbench.leaderboard.folds import rank_over_folds
+from fairbench.leaderboard.ranking import LeaderboardEntry, difference
 from fairbench.metrics.limits import LIMIT_NOTE, PARTLY
 from fairbench.metrics.rows import DEFAULT, PointRow
 from fairbench.registry import load_registry
+from fairbench.report.comparisons import describe_differences
 from fairbench.report.format import format_interval, format_share
 from fairbench.stats.intervals import LEVEL, Estimate
-from fairbench.stats.ranks import rank_over_splits
 from markdown_parts import list_names, make_paragraph, make_table
 
 LEADERBOARDS = Path(__file__).parents[1] / "leaderboards"
@@ -91,9 +90,8 @@ def format_comparison(boards: Sequence[str], names: Sequence[str]) -> str:
     """Format what ``leaderboard --compare`` prints of the default rows of two methods."""
     (board,) = boards
     a, b = (f"{name}:{DEFAULT}" for name in names)
-    with out.capture() as printed:
-        show_differences([read_table(board)], a, b)
-    return f"```text\n{printed.get().rstrip()}\n```"
+    (compared,) = describe_differences([read_table(board)], a, b)
+    return "\n".join(["```text", compared.heading, *compared.lines, "```"])
 
 
 @dataclass(frozen=True)
@@ -117,11 +115,8 @@ def compare_by_ranks(board: str, reference: str) -> Compared:
     figures = np.stack([entry.folds["aufdc"] for entry in ranked.values()])
 
     def find(*, better: bool) -> list[str]:
-        found = rank_over_splits(
-            figures,
-            test_over_train=test_over_train(figures.shape[1]),
-            reference=list(ranked).index(reference),
-            lower_is_better=better,
+        found = rank_over_folds(
+            figures, reference=list(ranked).index(reference), lower_is_better=better
         )
         p_values = {n: one.p_reference for n, one in zip(ranked, found, strict=True)}
         return [n for n, p in p_values.items() if p is not None and p < (1 - LEVEL) / 2]

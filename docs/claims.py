@@ -24,7 +24,7 @@ from published_figures import (
     read_published,
 )
 
-HOLDS, FAILS, UNDECIDED = "**holds**", "**does not hold**", "**undecided**"
+HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 
 AREA_MARGIN = 0.02
 """AUFDC within which two methods count as equally good; areas lie between 0 and .5."""
@@ -320,5 +320,5 @@ def format_claims() -> str:
 
 def table_of_claims(head: str, claimed: Iterable[Claim]) -> str:
     """Format claims as a table of a page; ``head`` says what their figures are of."""
-    rows = ((one.words, one.figures, one.verdict) for one in claimed)
+    rows = ((one.words, one.figures, f"**{one.verdict}**") for one in claimed)
     return make_table(["claim of the paper", head, "verdict"], rows)

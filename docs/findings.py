@@ -21,6 +21,7 @@ from board_rows import (
     show_name,
     show_share,
 )
+from claims import FAILS
 from fairbench.api import Track
 from fairbench.metrics.rows import DEFAULT
 from fairbench.registry import load_registry
@@ -161,7 +162,7 @@ def _over_splits(board: Published) -> str:
     if not twins:
         return ""
     gaps = {name: judge(board.gap(name + SUFFIX, name, "aufdc")) for name in twins}
-    worse = [name + SUFFIX for name in twins if gaps[name] == "does not hold"]
+    worse = [name + SUFFIX for name in twins if gaps[name] == FAILS]
     return (
         f"Of {format_count(len(twins), 'twin')} on the board of five splits, {len(worse)} "
         f"lose clearly more than {format_share(MARGIN)} of area ({list_names(worse)})."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -12,13 +13,13 @@ from board_rows import estimate_gap, name_rows, read_table
 from fairbench.api import Track
 from fairbench.data.splits import OFFICIAL
 from fairbench.leaderboard.build import Tables
-from fairbench.leaderboard.ranking import LeaderboardEntry, test_over_train
+from fairbench.leaderboard.folds import estimate_over_folds
+from fairbench.leaderboard.ranking import LeaderboardEntry
 from fairbench.metrics.hull import strict_curve
 from fairbench.metrics.limits import share_within_limit
 from fairbench.metrics.operating import d_at
 from fairbench.metrics.rows import DEFAULT, PointRow
-from fairbench.stats.intervals import Estimate
-from fairbench.stats.ranks import estimate_over_splits
+from fairbench.stats.intervals import LEVEL, Estimate
 from fairbench.store.status import Status
 
 BOARD = "adults-gender-5"
@@ -84,7 +85,7 @@ def count_falls(curves: Sequence[Sequence[float]]) -> Falls:
 
 def deviation(low: float, high: float) -> float:
     """Return the standard deviation of a normal figure whose 95% interval is known."""
-    return (high - low) / (2 * 1.96)
+    return (high - low) / (2 * NormalDist().inv_cdf((1 + LEVEL) / 2))
 
 
 class Published:
@@ -231,7 +232,7 @@ def _number(value: float | None) -> float:
 
 
 def _over_splits(figures: np.ndarray) -> Estimate:
-    return estimate_over_splits(figures, test_over_train=test_over_train(len(figures)))
+    return estimate_over_folds(figures)
 
 
 def read_published(board: str = BOARD) -> Published:

@@ -18,6 +18,7 @@ from board_rows import (
     show_figure,
     show_seconds,
 )
+from claims import FAILS, HOLDS, UNDECIDED
 from fairbench.leaderboard.ranking import LeaderboardEntry, difference
 from fairbench.metrics.rows import DEFAULT
 from fairbench.report.format import format_count, format_interval, format_share
@@ -66,9 +67,9 @@ def _verdict(pairs: Sequence[Pair]) -> str:
     known = [share for share in shares if not math.isnan(share)]
     cheap = sum(share <= CHEAP for share in known)
     lines = {
-        "holds": "lose at most .01 of area, by the 95% interval of the difference: ",
-        "does not hold": "lose more: ",
-        "undecided": "undecided: ",
+        HOLDS: "lose at most .01 of area, by the 95% interval of the difference: ",
+        FAILS: "lose more: ",
+        UNDECIDED: "undecided: ",
     }
     found = [
         f"- {line}{list_names([twin.row.method for own, twin in verdicts if own == verdict])}"
@@ -95,7 +96,7 @@ def describe_shares(methods: Sequence[str], show: Callable[[float], str]) -> str
 def judge(gap: Estimate | None) -> str:
     """Say whether a twin loses at most :data:`MARGIN` of area, by the 95% interval of its gap."""
     low, high = (math.nan, math.nan) if gap is None else gap.interval()
-    return "holds" if high <= MARGIN else "does not hold" if low > MARGIN else "undecided"
+    return HOLDS if high <= MARGIN else FAILS if low > MARGIN else UNDECIDED
 
 
 def format_over_splits() -> str:
@@ -125,9 +126,9 @@ def format_in_short() -> str:
     shares = [share for pair in read_pairs() if not math.isnan(share := training_share(*pair))]
     cheap = sum(share <= CHEAP for share in shares)
     return make_paragraph(
-        f"Over five splits, {found['holds']} of {format_count(len(twins), 'twin')} lose at most",
-        f"{format_share(MARGIN)} of area, {found['does not hold']} lose more, and",
-        f"{found['undecided']} are undecided. {cheap} of {len(shares)} take at most a fourth of",
+        f"Over five splits, {found[HOLDS]} of {format_count(len(twins), 'twin')} lose at most",
+        f"{format_share(MARGIN)} of area, {found[FAILS]} lose more, and",
+        f"{found[UNDECIDED]} are undecided. {cheap} of {len(shares)} take at most a fourth of",
         "the training time.",
     )
 

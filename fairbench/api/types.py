@@ -243,6 +243,10 @@ class TrainingRows:
     info: DatasetInfo
 
 
+Progress = Callable[[float, str], None]
+"""Takes the share of a job that is done, from 0 to 1, and a note."""
+
+
 @dataclass(frozen=True)
 class FitContext:
     """Budget, device and callbacks of a fit.
@@ -270,7 +274,7 @@ class FitContext:
 
     iterations: int
     device: str = "cpu"
-    progress: Callable[[float, str], None] = field(default=lambda fraction, note: None)
+    progress: Progress = field(default=lambda fraction, note: None)
     report: Callable[[str, float], None] = field(default=lambda name, value: None)
     deadline: float | None = None
     checkpoint: Path | None = None

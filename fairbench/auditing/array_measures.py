@@ -202,8 +202,10 @@ def _usefulness(
     seed = derive_seed("arrays-task", seed)
     result = classify_task(sample.z, labels, config=config, seed=seed)
     own = asdict(_accuracy(result.strict.test))
-    parity, odds, opportunity = gaps.gaps_of(result.strict.test, sample.labels[Role.TEST])
-    return Usefulness(**own, gap_parity=parity, gap_odds=odds, gap_opportunity=opportunity)
+    found = gaps.gaps_of(result.strict.test, sample.labels[Role.TEST])
+    return Usefulness(
+        **own, gap_parity=found.parity, gap_odds=found.odds, gap_opportunity=found.opportunity
+    )
 
 
 def _accuracy(prediction: Prediction) -> Accuracy:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from fairbench.api.metric import (
     SampleSize,
     ValidationFigures,
 )
+from fairbench.api.types import Progress
 from fairbench.auditing.certificate import certify, worst_certificate
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.decoder import RefittedDecoder, refit_decoder
@@ -182,7 +183,7 @@ def evaluate(
     config: AuditConfig,
     seed: int,
     soft: Floats | None = None,
-    progress: Callable[[float, str], None] = lambda share, note: None,
+    progress: Progress = lambda share, note: None,
 ) -> tuple[PointEvaluation, EnsembleAudit]:
     """Run every audit and measure of a point; ``seed`` is the source of all their randomness.
 

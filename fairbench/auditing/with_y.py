@@ -16,12 +16,11 @@ from fairbench.auditing.auditors.samples import prior_of
 from fairbench.auditing.auditors.views import standardised
 from fairbench.auditing.config import MAX_COLUMNS, AuditConfig
 from fairbench.auditing.ensemble import AuditorPredictions
-from fairbench.auditing.members import fit_boosted_trees
+from fairbench.auditing.members import EVALUATION_ROLES, fit_boosted_trees
 from fairbench.auditing.sample import AuditSample
 from fairbench.stats.scores import information, log_loss, mix_in_prior
 
 _FOLDS = 5
-_ROLES = (Role.VALIDATION, Role.TEST)
 
 
 def estimate_with_y(
@@ -37,7 +36,7 @@ def estimate_with_y(
     ``strict``: by the strict auditor of z. ``sample``: of one draw. ``y (n,)``: of the same rows.
     """
     s, groups = sample.labels, sample.classes
-    rows = {role: len(s[role]) for role in _ROLES}
+    rows = {role: len(s[role]) for role in EVALUATION_ROLES}
     of_z = {
         role: by.probabilities[: rows[role]]
         for role, by in ((Role.VALIDATION, strict.validation), (Role.TEST, strict.test))
@@ -47,7 +46,8 @@ def estimate_with_y(
     if sample.z[Role.TEST].shape[1] <= MAX_COLUMNS:
         scores.append(_trees(sample, y, config, seed))
     inputs = {
-        role: _products([score[role] for score in scores], y[role], _classes(y)) for role in _ROLES
+        role: _products([score[role] for score in scores], y[role], _classes(y))
+        for role in EVALUATION_ROLES
     }
     labels = s[Role.VALIDATION]
     crossed = np.empty((len(labels), groups), np.float32)
@@ -76,7 +76,7 @@ def _shares(s: Mapping[Role, Ints], y: Mapping[Role, Ints], groups: int) -> dict
     counts = np.full((_classes(y), groups), 0.5)
     np.add.at(counts, (y[Role.AUDITOR_TRAIN], s[Role.AUDITOR_TRAIN]), 1.0)
     counts /= counts.sum(axis=1, keepdims=True)
-    return {role: counts[y[role]].astype(np.float32) for role in _ROLES}
+    return {role: counts[y[role]].astype(np.float32) for role in EVALUATION_ROLES}
 
 
 def _trees(
@@ -93,7 +93,7 @@ def _trees(
         config=config.with_fast_trees(),
         seed=seed,
     )
-    return {role: mix_in_prior(classify(rows[role]), sample.prior) for role in _ROLES}
+    return {role: mix_in_prior(classify(rows[role]), sample.prior) for role in EVALUATION_ROLES}
 
 
 def _one_hot(labels: Ints, classes: int) -> Floats:

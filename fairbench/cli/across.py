@@ -13,7 +13,7 @@ from rich.text import Text
 
 from fairbench.api.collection import Collection
 from fairbench.cli.against import read_own
-from fairbench.cli.console import err, group_heading, out
+from fairbench.cli.console import err, out
 from fairbench.errors import ConfigError, StoreError
 from fairbench.files import write_file
 from fairbench.files.paths import within
@@ -25,7 +25,7 @@ from fairbench.leaderboard.published_tables import PublishedTables, tables_with_
 from fairbench.metrics.rows import AcrossRow, Variant
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
-from fairbench.report.format import format_cell, format_count, format_share
+from fairbench.report.format import format_cell, format_count, format_share, group_heading
 from fairbench.report.headings import name_measure
 from fairbench.stats.across import MIN_SOURCES
 

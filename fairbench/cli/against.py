@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from fairbench.cli.console import can_write_tables, err, out, show_leaderboard, show_problems
-from fairbench.cli.differences import show_differences
+from fairbench.cli.console import (
+    can_write_tables,
+    err,
+    out,
+    show_differences,
+    show_leaderboard,
+    show_problems,
+)
 from fairbench.config import RunConfig
 from fairbench.errors import ConfigError, StoreError
 from fairbench.leaderboard import build as tables_of
@@ -18,6 +24,7 @@ from fairbench.leaderboard.select import SelectedRecords, read
 from fairbench.metrics.rows import named
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
+from fairbench.report.comparisons import describe_differences
 from fairbench.store.database import Store
 from fairbench.versions import AUDIT_VERSION, PROTOCOL_VERSION
 
@@ -129,7 +136,8 @@ def show_compared_rows(
     """
     compared = place_in(read_own(location), board, registry)
     _show_refused(compared)  # first: it may be why a method has no row
-    show_differences([compared.table], a, b, show=f"board show {_name(board, given)}")
+    show = f"board show {_name(board, given)}"
+    show_differences(describe_differences([compared.table], a, b, show=show))
     rows = (row for row in compared.table.leaderboard if row.variant in compared.own)
     own = ", ".join(named(row.variant, row.label) for row in rows)
     _show_origins(compared, f"Your rows on this board: {own}. All others" if own else "The rows")

@@ -15,7 +15,7 @@ from fairbench.api import DataSource
 from fairbench.auditing.config import PRESETS, AuditPreset
 from fairbench.cli import options
 from fairbench.cli.configure import fields_of
-from fairbench.cli.console import err, group_heading, out, show_columns, show_problems
+from fairbench.cli.console import err, out, show_columns, show_problems
 from fairbench.cli.plugins import load_plugins
 from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
@@ -29,7 +29,7 @@ from fairbench.leaderboard.select import latest
 from fairbench.models.query import ResultsLocation
 from fairbench.models.stored_data import Cards, load_as_trained, root_of
 from fairbench.registry import Registry
-from fairbench.report.format import format_count, format_figure, format_seconds
+from fairbench.report.format import format_count, format_figure, format_seconds, group_heading
 from fairbench.runs.driver import drive
 from fairbench.runs.executors import make_executor
 from fairbench.runs.reaudit import Reaudit, lacks_rows

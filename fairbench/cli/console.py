@@ -17,16 +17,15 @@ from rich.text import Text
 
 from fairbench.errors import ConfigError
 from fairbench.files import is_writable
-from fairbench.metrics.rows import DEFAULT, named
-from fairbench.report.format import format_cell, format_interval, settings_of
+from fairbench.metrics.rows import DEFAULT
+from fairbench.report.format import format_cell, format_interval, group_heading, settings_of
 from fairbench.report.headings import NOT_REPLICATED, SHIFT, TERMINAL, headed
 from fairbench.report.verdicts import describe_intervals, describe_tests, note_limits
-from fairbench.stats.intervals import MIN_P
 
 if TYPE_CHECKING:
     from fairbench.leaderboard.build import Tables
-    from fairbench.leaderboard.ranking import MethodComparison
     from fairbench.metrics.rows import LeaderboardRow, RankingGroup, Variant
+    from fairbench.report.comparisons import Comparison
 
 _WIDTH = None if sys.stdout.isatty() else 120
 """Characters per line in files and pipes; a terminal has a width of its own."""
@@ -208,11 +207,6 @@ def _leave_out(
     return left_out, sum(widths.values()) <= width
 
 
-def group_heading(title: str, group: RankingGroup) -> str:
-    """Return ``dataset · track · budget · audit``."""
-    return f"{title} · {group.track} track · budget {group.budget} · {group.audit} audit"
-
-
 def _leaderboard_cell(row: LeaderboardRow, column: str) -> str:
     value = row.value(column)
     if row.no_point_within_limit(column):
@@ -283,33 +277,12 @@ def show_problems(tables: Sequence[Tables]) -> int:
     return 1 if problems else 0
 
 
-def show_comparison(title: str, comparison: MethodComparison) -> None:
-    """Print two methods' figures, their difference, its interval and its p-value."""
-    column, a, b = comparison.column, comparison.a, comparison.b
-    out.print(group_heading(title, comparison.group), markup=False, style="italic")
-    for row in (a, b):
-        text = format_interval(row.value(column), *(row.interval(column) or (None, None)))
-        out.print(
-            f"  {named(row.variant, row.label)}: {column} {text}, {row.splits}, seeds: {row.seeds}",
-            markup=False,
-        )
-    gap = a.value(column) - b.value(column)
-    if comparison.difference is None:
-        out.print(f"  difference {gap:+.4f}; no replicates, so no interval", markup=False)
-        return
-    low, high = comparison.difference.interval()
-    p = comparison.difference.p_value()
-    if a.replicated and b.replicated:
-        over = "splits"
-    elif min(a.seeds, b.seeds) == 1:
-        over = "test rows; one seed: of these models"
-    else:
-        over = "test rows, and over seeds"
-    out.print(
-        f"  difference {gap:+.4f} [{low:+.4f}, {high:+.4f}], "
-        f"p {'=' if p > MIN_P else '<='} {p:.2g}, paired over {over}",
-        markup=False,
-    )
+def show_differences(compared: Sequence[Comparison]) -> None:
+    """Print what two methods differ by."""
+    for one in compared:
+        out.print(one.heading, markup=False, style="italic")
+        for line in one.lines:
+            out.print(line, markup=False)
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

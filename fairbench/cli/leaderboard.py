@@ -12,8 +12,13 @@ import typer
 
 from fairbench.cli.across import show_own, show_unranked, show_verdict, tables_across, write_across
 from fairbench.cli.against import need_own_rows, show_against, show_compared_rows
-from fairbench.cli.console import can_write_tables, err, show_leaderboard, show_problems
-from fairbench.cli.differences import show_differences
+from fairbench.cli.console import (
+    can_write_tables,
+    err,
+    show_differences,
+    show_leaderboard,
+    show_problems,
+)
 from fairbench.cli.nothing import nothing_measured, nothing_replicated
 from fairbench.cli.options import Against, Results, StoreUrl, complete_datasets
 from fairbench.cli.plugins import load_plugins
@@ -28,6 +33,7 @@ from fairbench.leaderboard.frames import to_csv, to_frame
 from fairbench.leaderboard.select import read
 from fairbench.models.query import ResultsLocation
 from fairbench.registry import Registry
+from fairbench.report.comparisons import describe_differences
 from fairbench.report.tables import TableFormat, render
 
 
@@ -90,7 +96,7 @@ def leaderboard(
         if form is not TableFormat.TABLE:
             raise ConfigError("--compare prints text.", "Leave --format out.")
         show = shlex.join(["leaderboard", *location.options])
-        show_differences(tables, *compare, show=show)
+        show_differences(describe_differences(tables, *compare, show=show))
         raise typer.Exit(show_problems(tables))
     if form is TableFormat.TABLE:
         for table in tables:

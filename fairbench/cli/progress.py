@@ -16,8 +16,9 @@ from fairbench.report.format import format_count, format_seconds, format_seconds
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.audits import points_per_job
 from fairbench.runs.executors import base as events
-from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
+from fairbench.runs.unit_result import UnitResult
 from fairbench.search.estimate import trial_seconds
 from fairbench.search.study import Search
 from fairbench.search.trials import Trial, TrialOutcome

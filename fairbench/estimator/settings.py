@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from fairbench.api import Knob, Point, Shots
 from fairbench.api.method import Method
+from fairbench.api.types import Progress
 from fairbench.config import Device
 from fairbench.data.prepare import default_iterations
 from fairbench.errors import DeviceError, InputError
@@ -122,7 +123,7 @@ def choose_device(device: Any) -> str:
         ) from None
 
 
-def print_progress(name: str) -> Callable[[float, str], None]:
+def print_progress(name: str) -> Progress:
     """A progress callback that prints a line for each tenth."""
     printed = -1
 

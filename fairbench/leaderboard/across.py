@@ -15,12 +15,12 @@ import numpy.typing as npt
 from fairbench.api import DataSource, Track
 from fairbench.api.collection import Collection
 from fairbench.leaderboard.build import Tables
-from fairbench.leaderboard.ranking import LOWER_IS_BETTER, LeaderboardEntry, test_over_train
+from fairbench.leaderboard.folds import estimate_over_folds
+from fairbench.leaderboard.ranking import LOWER_IS_BETTER, LeaderboardEntry
 from fairbench.metrics.rows import DEFAULT, AcrossRow, RankingGroup, Variant, named
 from fairbench.registry import Registry, family
 from fairbench.stats import across
 from fairbench.stats.intervals import holm
-from fairbench.stats.ranks import estimate_over_splits
 
 Array = npt.NDArray[np.float64]
 
@@ -338,7 +338,7 @@ def _intervals(
 
 def _outcome(gaps: Array) -> int:
     """-1 where the folds say that a row is better on a table, 1 worse, 0 neither."""
-    low, high = estimate_over_splits(gaps, test_over_train=test_over_train(len(gaps))).interval()
+    low, high = estimate_over_folds(gaps).interval()
     return -1 if high < 0 else 1 if low > 0 else 0
 
 

@@ -9,6 +9,7 @@ the vertices alone would deny what AUFDC grants.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +23,17 @@ STEPS = 100
 """Number of steps of D from 0 to D_max."""
 
 
+class Surface(NamedTuple):
+    """What ``level`` percent of the replicates attain: points ``(n,)`` by rising x."""
+
+    level: float
+    x: Array
+    y: Array
+
+
 def compute_surfaces(
     curves: Sequence[tuple[Array, Array]], *, d_max: float, levels: Sequence[float] = LEVELS
-) -> list[tuple[float, Array, Array]]:
+) -> list[Surface]:
     """Compute attainment surfaces of curves, one per replicate.
 
     Parameters
@@ -38,8 +47,8 @@ def compute_surfaces(
 
     Returns
     -------
-    list of (level, d, i)
-        Points that no other of the surface beats, by rising d.
+    list of Surface
+        D and I of points that no other of the surface beats, by rising d.
     """
     vertices = [np.minimum(d, d_max) for d, _ in curves]
     grid = np.unique(np.concatenate([np.linspace(0.0, d_max, STEPS + 1), *vertices]))
@@ -52,7 +61,7 @@ def compute_surfaces(
 
 def compute_fronts(
     measured: Sequence[tuple[Array, Array]], *, levels: Sequence[float] = LEVELS
-) -> list[tuple[float, Array, Array]]:
+) -> list[Surface]:
     """Compute attainment surfaces of Pareto fronts, one per replicate: A_y (higher) by A_s (lower).
 
     No chords here: two accuracies are not mixed by releasing one of two representations. A
@@ -67,17 +76,15 @@ def compute_fronts(
 
     Returns
     -------
-    list of (level, a_s, a_y)
-        Corners by rising A_s, to be joined by steps.
+    list of Surface
+        A_s and A_y of corners by rising A_s, to be joined by steps.
     """
     points = np.concatenate([np.column_stack([a_s, -a_y]) for a_s, a_y in measured])
     owner = np.repeat(np.arange(1, len(measured) + 1), [len(a_s) for a_s, _ in measured])
-    return [(level, a_s, -a_y) for level, a_s, a_y in _attained(points, owner, levels)]
+    return [Surface(one.level, one.x, -one.y) for one in _attained(points, owner, levels)]
 
 
-def _attained(
-    points: Array, owner: NDArray[np.int64], levels: Sequence[float]
-) -> list[tuple[float, Array, Array]]:
+def _attained(points: Array, owner: NDArray[np.int64], levels: Sequence[float]) -> list[Surface]:
     """Surfaces of points (lower is better in both columns), each by its first column."""
     import moocore
 
@@ -86,5 +93,5 @@ def _attained(
     for level in levels:
         own = attained[attained[:, 2] == level]
         own = own[np.argsort(own[:, 0])]
-        surfaces.append((float(level), own[:, 0], own[:, 1]))
+        surfaces.append(Surface(float(level), own[:, 0], own[:, 1]))
     return surfaces

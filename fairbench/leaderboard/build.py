@@ -145,8 +145,8 @@ def _make_attainment_rows(
         return
     # One curve is its own surface at every level.
     levels = LEVELS if len(curves) > 1 else (50,)
-    for level, d_of, i_of in compute_surfaces(curves, d_max=d_max, levels=levels):
-        for d, i in zip(d_of, i_of, strict=True):
+    for surface in compute_surfaces(curves, d_max=d_max, levels=levels):
+        for d, i in zip(surface.x, surface.y, strict=True):
             yield AttainmentRow(
                 method=row.method,
                 params=row.params,
@@ -157,7 +157,7 @@ def _make_attainment_rows(
                 data_source=row.data_source,
                 splits=row.splits,
                 seeds=row.seeds,
-                level=level,
+                level=surface.level,
                 distortion=float(d),
                 mutual_information=float(i),
             )

@@ -10,10 +10,11 @@ import numpy as np
 
 from fairbench.api import Track
 from fairbench.errors import ConfigError, nearest
+from fairbench.leaderboard.folds import estimate_over_folds, rank_over_folds
 from fairbench.leaderboard.row_curves import commonest
 from fairbench.metrics.rows import DEFAULT, LeaderboardRow, RankingGroup, Variant
 from fairbench.stats.intervals import Array, Estimate, Sample, paired
-from fairbench.stats.ranks import RankOverSplits, estimate_over_splits, rank_over_splits
+from fairbench.stats.ranks import RankOverSplits
 from fairbench.store.records import UnitRecord
 
 LOWER_IS_BETTER = {
@@ -23,11 +24,6 @@ LOWER_IS_BETTER = {
     "transfer_at_leakage_10": False,
 }
 """Direction of the columns that rows, or methods across tables, are ranked by."""
-
-
-def test_over_train(folds: int) -> float:
-    """Return the test rows of a fold over all its other rows."""
-    return 1 / (folds - 1)
 
 
 @dataclass(frozen=True)
@@ -79,7 +75,7 @@ def rank_rows(
             [e for e in ranked if folds and len(e.folds.get(column, ())) == folds]
         )
         others = [entry for entry in named if not any(entry is one for one in same)]
-        ordered += _ranked(sorted(same, key=_order(column)), column, folds, tested)
+        ordered += _ranked(sorted(same, key=_order(column)), column, tested)
         ordered += sorted(others, key=_order(column))
     return ordered
 
@@ -108,7 +104,7 @@ def _order(column: str) -> Callable[[LeaderboardEntry], tuple[bool, float, Varia
 
 
 def _ranked(
-    entries: Sequence[LeaderboardEntry], column: str, folds: int, tested: Collection[str]
+    entries: Sequence[LeaderboardEntry], column: str, tested: Collection[str]
 ) -> list[LeaderboardEntry]:
     """Give rows with the same folds their rank sets and tests."""
     if not entries:
@@ -116,11 +112,8 @@ def _ranked(
     figures = np.stack([entry.folds[column] for entry in entries])
 
     def ranks(reference: int | None) -> list[RankOverSplits]:
-        return rank_over_splits(
-            figures,
-            test_over_train=test_over_train(folds),
-            reference=reference,
-            lower_is_better=LOWER_IS_BETTER[column],
+        return rank_over_folds(
+            figures, reference=reference, lower_is_better=LOWER_IS_BETTER[column]
         )
 
     places = [entry.row.variant for entry in entries]
@@ -187,8 +180,7 @@ def difference(a: LeaderboardEntry, b: LeaderboardEntry, column: str) -> Estimat
     if (a.row.fingerprint, a.row.audit_version) != (b.row.fingerprint, b.row.audit_version):
         return None
     if a.row.replicated and b.row.replicated:
-        gaps = a.folds[column] - b.folds[column]
-        return estimate_over_splits(gaps, test_over_train=test_over_train(len(gaps)))
+        return estimate_over_folds(a.folds[column] - b.folds[column])
     return paired(a.samples.get(column), b.samples.get(column))
 
 

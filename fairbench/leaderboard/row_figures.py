@@ -8,12 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench.api.metric import Metric
+from fairbench.leaderboard.folds import estimate_over_folds
 from fairbench.leaderboard.measured import MeasuredCurve, MetricProblems, compute, mean_of, resample
-from fairbench.leaderboard.ranking import test_over_train
 from fairbench.leaderboard.row_curves import RowCurves
 from fairbench.registry import declared_columns
 from fairbench.stats.intervals import Array, Sample, estimate
-from fairbench.stats.ranks import estimate_over_splits
 
 AUDITOR_SD = 0.01
 """Standard deviation of an area over trainings of the same auditors, as a share of it: on Adults,
@@ -78,9 +77,7 @@ def compute_figures(
     declared = {column for metric in metrics for column in declared_columns(metric).names}
     for column, of_folds in folds.items():
         if f"{column}_low" in declared:
-            ends = estimate_over_splits(
-                of_folds, test_over_train=test_over_train(of_row.folds)
-            ).interval()
+            ends = estimate_over_folds(of_folds).interval()
             figures[f"{column}_low"], figures[f"{column}_high"] = _clipped(column, *ends)
     return RowFigures(figures, samples, folds)
 

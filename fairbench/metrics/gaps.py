@@ -8,7 +8,7 @@ figures of one classifier; the certificate bounds the gap of every classifier of
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,10 +61,19 @@ class GroupGaps(Metric):
         return gaps
 
 
-def gaps_of(
-    prediction: Prediction, s: Ints, *, draws: int = 1
-) -> tuple[float | None, float | None, float | None]:
-    """Compute the parity, odds and opportunity gaps of one classifier, over rates of enough rows.
+class Gaps(NamedTuple):
+    """The three gaps of one classifier; None where too few rows of two groups are left.
+
+    ``opportunity`` is None of more than two classes, too.
+    """
+
+    parity: float | None
+    odds: float | None
+    opportunity: float | None
+
+
+def gaps_of(prediction: Prediction, s: Ints, *, draws: int = 1) -> Gaps:
+    """Compute the gaps of one classifier, over rates of enough rows.
 
     ``s (n,)``: groups of the predicted rows. ``draws``: draws of each row of the dataset; they do
     not count as further rows.
@@ -72,7 +81,7 @@ def gaps_of(
     least = MIN_ROWS * draws
     predicted, y = prediction.probabilities.argmax(axis=1), prediction.labels
     binary = prediction.probabilities.shape[1] == 2
-    return (
+    return Gaps(
         parity_gap(predicted, s, least=least),
         odds_gap(predicted, y, s, least=least),
         opportunity_gap(predicted, y, s, least=least) if binary else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from fairbench.metrics.rows import LeaderboardRow, Variant
+from fairbench.metrics.rows import LeaderboardRow, RankingGroup, Variant
 
 
 def format_figure(
@@ -74,3 +74,8 @@ def settings_of(rows: Sequence[LeaderboardRow]) -> dict[Variant, str]:
         row.variant: row.settings if named[row.method, row.settings] == 1 else row.params
         for row in rows
     }
+
+
+def group_heading(title: str, group: RankingGroup) -> str:
+    """Return ``dataset · track · budget · audit``."""
+    return f"{title} · {group.track} track · budget {group.budget} · {group.audit} audit"

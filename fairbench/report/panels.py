@@ -178,8 +178,8 @@ class Panel:
         ]
         if not seeds or not row.complete or (len(seeds) == 1 and level != 50):
             return [], []
-        ((_, a_s, a_y),) = compute_fronts(seeds, levels=(level,))
-        return a_s.tolist(), a_y.tolist()
+        (surface,) = compute_fronts(seeds, levels=(level,))
+        return surface.x.tolist(), surface.y.tolist()
 
     def front_band(
         self, row: LeaderboardRow, front: Front = OF_TASK

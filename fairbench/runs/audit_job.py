@@ -12,12 +12,13 @@ import numpy as np
 
 from fairbench.api import Floats
 from fairbench.api.metric import Metric, PointEvaluation
+from fairbench.api.types import Progress
 from fairbench.auditing.config import AuditConfig
 from fairbench.data.prepared import Prepared
 from fairbench.errors import StoreError, text_of
 from fairbench.registry import declared_columns
 from fairbench.runs.audit_rows import AuditRows
-from fairbench.runs.plugin_values import ContractError, Progress
+from fairbench.runs.plugin_values import ContractError
 from fairbench.runs.point_arrays import NOT_AUDITED, ArrayName, PointArrays
 from fairbench.runs.shared_labels import Estimated, SharedLabels, estimated
 from fairbench.stats.bootstrap import to_text

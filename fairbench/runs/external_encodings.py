@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from fairbench.api import AUDIT_ROLES, Role
+from fairbench.api.types import Progress
 from fairbench.auditing.certificate import certify
 from fairbench.auditing.config import AuditConfig
 from fairbench.auditing.unseen_parts import with_unseen_parts
@@ -17,7 +18,6 @@ from fairbench.metrics.certificate import CertificateBounds
 from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement
 from fairbench.runs.audits import audit_seed, point_metrics
-from fairbench.runs.plugin_values import Progress
 from fairbench.runs.point_arrays import ArrayName, Kind
 from fairbench.runs.shared_labels import SharedLabels
 

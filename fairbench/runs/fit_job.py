@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from fairbench.api import AUDIT_ROLES, FitContext, Point, Role, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Fitted, Method, Params, Representation
+from fairbench.api.types import Progress
 from fairbench.data.prepared import Prepared
 from fairbench.runs.audit_rows import AuditRows
 from fairbench.runs.cost import Meter, hardware, model_costs, stack_costs, versions
@@ -33,49 +34,30 @@ from fairbench.runs.isolation import Isolation
 from fairbench.runs.measures_on_test_rows import measure_test_rows
 from fairbench.runs.plugin_values import (
     ContractError,
-    Progress,
     ReportedCosts,
     finite_number,
     one_per_unit,
 )
 from fairbench.runs.point_arrays import ROWS, Kind, PointArrays
+from fairbench.runs.unit_result import UnitResult
 from fairbench.store.encoders import Encoder, pack_state, state_of
 from fairbench.store.status import Status, status_of
 from fairbench.store.text import clean_line, describe, describe_fully
 from fairbench.training.freed_memory import keep_freed_memory
 
 
-@dataclass(frozen=True)
-class UnitResult:
-    """What became of one unit of a fit.
+class _EncoderFile(NamedTuple):
+    """The file of a trained encoder, if it has one; else what went wrong, if anything did."""
 
-    Parameters
-    ----------
-    points : sequence of Point
-        The points that were read or fitted.
-    arrays : mapping of str to ndarray
-        Of all points, by the keys of :mod:`fairbench.runs.point_arrays`.
-    encoder : bytes or None
-        File of the trained encoder, see fairbench.store.encoders; None where there is none.
-    not_stored : str, optional
-        What went wrong where it could have been stored.
-    """
-
-    key: str
-    status: Status
-    error: str | None = None
-    traceback: str | None = None
-    points: Sequence[Point] = ()
-    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
-    costs: Mapping[str, float] = field(default_factory=dict)
-    hardware: Mapping[str, Any] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-    encoder: bytes | None = None
-    not_stored: str | None = None
+    content: bytes | None = None
+    problem: str | None = None
 
 
-_Trained = tuple[Sequence[Fitted], Sequence[tuple[bytes | None, str | None]]]
-"""One per unit: what was fitted, and its encoder's file, or why there is none."""
+class _Trained(NamedTuple):
+    """What was fitted, and the files of its encoders: one of each per unit."""
+
+    fitted: Sequence[Fitted]
+    encoders: Sequence[_EncoderFile]
 
 
 @dataclass(frozen=True)
@@ -185,16 +167,16 @@ class FitJob:
         fitted = one_per_unit(fitted, self.units, method)
         if self.isolation is not None:
             # It could not be trained alone: what its encoder has may be from anywhere.
-            return fitted, [(None, None)] * len(fitted)
+            return _Trained(fitted, [_EncoderFile()] * len(fitted))
         # Before any row of an audit is encoded: what an encoder keeps of such rows is not stored,
         # and verification, which restores it, finds that it needs them.
         files = [
             _packed(self._encoder(method, unit, outcome), meter)
             if isinstance(outcome, Representation | Curve)
-            else (None, None)
+            else _EncoderFile()
             for unit, outcome in zip(self.units, fitted, strict=True)
         ]
-        return fitted, files
+        return _Trained(fitted, files)
 
     def _train_alone(
         self,
@@ -219,16 +201,16 @@ class FitJob:
             return None
         reported.update(trained.costs)
         fitted: list[Fitted] = []
-        files: list[tuple[bytes | None, str | None]] = []
+        files: list[_EncoderFile] = []
         for unit, state in zip(self.units, trained.states, strict=True):
             if isinstance(state, Diverged):
                 fitted.append(state)
-                files.append((None, None))
+                files.append(_EncoderFile())
                 continue
             restored = method.restore(state, unit, self.data.info)
             fitted.append(restored)
-            files.append((pack_state(self._encoder(method, unit, restored), state), None))
-        return fitted, files
+            files.append(_EncoderFile(pack_state(self._encoder(method, unit, restored), state)))
+        return _Trained(fitted, files)
 
     @property
     def _training_rows(self) -> TrainingRows:
@@ -251,7 +233,7 @@ class _FittedStack:
     job: FitJob
     method: Method
     fitted: Sequence[Fitted]  # one per unit
-    encoders: Sequence[tuple[bytes | None, str | None]]  # their files, or why there is none
+    encoders: Sequence[_EncoderFile]
     rows: RowsToEncode
     target: RowsToEncode | None  # rows of another domain
     meter: Meter
@@ -281,7 +263,7 @@ class _FittedStack:
         costs["encode_seconds"] = meter.seconds["encode"] - wall_before
         costs["processor_seconds"] += meter.processor["encode"] - processor_before
         costs |= model_costs(representations[0], costs.get("steps"), training)
-        encoder, not_stored = self.encoders[number]
+        encoder = self.encoders[number]
         result = UnitResult(
             key=key,
             status=Status.DONE,
@@ -290,8 +272,8 @@ class _FittedStack:
             costs=costs,
             hardware=hardware(job.device),
             versions=versions(),
-            encoder=encoder,
-            not_stored=not_stored,
+            encoder=encoder.content,
+            not_stored=encoder.problem,
         )
         return result, points
 
@@ -379,15 +361,15 @@ def _plain(unit: Unit) -> Unit:
     return Unit(int(unit.seed), None if knobs is None else Point(tuple(knobs.items())))
 
 
-def _packed(encoder: Encoder, meter: Meter) -> tuple[bytes | None, str | None]:
-    """The file of a trained encoder, if it has one; else what was raised, in a line.
+def _packed(encoder: Encoder, meter: Meter) -> _EncoderFile:
+    """The file of a trained encoder, or in a line what was raised.
 
     What ``state()`` takes is a cost of the training: it may be there that a method trains.
     """
     try:
         with meter.phase("train"):
             state = state_of(encoder)
-        return None if state is None else pack_state(encoder, state), None
+        return _EncoderFile(None if state is None else pack_state(encoder, state))
     # Figures are not worse for a mistake in state(), and hours of training may stand behind them.
     except (Exception, SystemExit) as error:
-        return None, describe(error)[:200]
+        return _EncoderFile(problem=describe(error)[:200])

@@ -14,11 +14,11 @@ import numpy as np
 
 from fairbench.api import FitContext, TrainingRows, Unit
 from fairbench.api.method import Curve, Diverged, Method, Representation
+from fairbench.api.types import Progress
 from fairbench.runs.forked_calls import tell
 from fairbench.runs.isolation import Isolation
 from fairbench.runs.plugin_values import (
     ContractError,
-    Progress,
     ReportedCosts,
     finite_number,
     one_per_unit,

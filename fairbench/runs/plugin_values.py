@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from fairbench.api import Unit
 from fairbench.api.method import Fitted, Method
 from fairbench.store.returned_values import is_finite_number, short_repr
-
-Progress = Callable[[float, str], None]
 
 MAX_COSTS = 50
 """Costs that a fit may report."""

@@ -20,11 +20,12 @@ from fairbench.runs.driver import JobSource
 from fairbench.runs.estimate import fit_seconds
 from fairbench.runs.executors.base import Failed
 from fairbench.runs.failures import Failure
-from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.fit_job import FitJob
 from fairbench.runs.isolation import Isolation
 from fairbench.runs.job import Job
 from fairbench.runs.plan import Plan, PlannedUnit, bytes_of_models, bytes_of_rows
 from fairbench.runs.unit_ledger import UnitLedger
+from fairbench.runs.unit_result import UnitResult
 from fairbench.store import encoders, files
 from fairbench.store.database import Store, now
 from fairbench.store.records import TRIAL, PointRecord, ReadPoint, RunRecord, UnitRecord

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
+from fairbench.api.types import Progress
 from fairbench.training.checkpoint import Checkpoint
 from fairbench.training.compiler import are_compiled
 from fairbench.training.divergence import CHECK_EVERY, DivergenceMonitor
@@ -27,7 +28,7 @@ def train(
     groups: int,
     schedule: Schedule,
     streams: Streams,
-    progress: Callable[[float, str], None],
+    progress: Progress,
     deadline: float | None = None,
     checkpoint: Checkpoint | None = None,
     fast: bool = False,

@@ -13,7 +13,8 @@ from fairbench.cli.progress import ProgressDisplay
 from fairbench.cli.remaining import Remaining
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import DoneElsewhere, Failed, Finished, Idle, Progressed, Started
-from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.fit_job import FitJob
+from fairbench.runs.unit_result import UnitResult
 from fairbench.store.status import Status
 
 

@@ -10,6 +10,7 @@ from fairbench.leaderboard.board_file import from_bytes, to_bytes
 from fairbench.registry import Registry, load_registry
 from tests.conftest import Call
 from tests.leaderboard.test_board import board_of, on_real_data, selected
+from tests.support.installed_boards import installed
 from tests.support.runs import change_units
 
 SEARCH = ("search", "--method", "sofair", "--dataset", "adults", "--dry-run")
@@ -65,14 +66,14 @@ def test_boards_that_can_be_read_are_listed_beside_one_that_cannot(
 
     def registry() -> Registry:
         found = load_registry()
-        found.boards = {
-            f"{name}-5": BoardFile("adults-gender", 5, tmp_path / f"{name}.board")
-            for name in ("broken", "whole")
-        }
+        found.boards = installed(
+            BoardFile("adults-gender", 4, tmp_path / "broken.board"),
+            BoardFile("adults-gender", 5, tmp_path / "whole.board"),
+        )
         return found
 
     monkeypatch.setattr("fairbench.cli.boards.load_plugins", registry)
     board_list()
     told = capsys.readouterr()
-    assert "Warning: broken-5: " in told.err
-    assert "whole-5" in told.out
+    assert "Warning: adults-gender-4: " in told.err
+    assert "adults-gender-5" in told.out

@@ -29,6 +29,7 @@ from fairbench.store.database import Store
 from fairbench.store.keys import point_key
 from fairbench.store.records import AuditorReading, PointRecord, Record, UnitRecord
 from fairbench.store.status import Status
+from tests.support.installed_boards import installed
 from tests.support.runs import Change, change_units, five_folds, stored
 
 REGISTRY = load_registry()
@@ -233,7 +234,7 @@ def test_a_board_is_found_by_dataset_name_or_file(tmp_path: Path) -> None:
     path.write_bytes(to_bytes(board))
     older = BoardFile("adults-gender", 4, tmp_path / "none.board")
     registry = load_registry()
-    registry.boards = {one.name: one for one in (older, BoardFile("adults-gender", 5, path))}
+    registry.boards = installed(older, BoardFile("adults-gender", 5, path))
     for text, dataset in (
         (str(path), None),
         ("adults-gender-5", None),
@@ -261,17 +262,17 @@ def test_a_board_to_download_is_checked(tmp_path: Path, monkeypatch: pytest.Monk
     file = DataFile("b.board", ("http://127.0.0.1:9/b.board",), hashlib.sha256(content).hexdigest())
     info = board_of(tmp_path / "store").info
     source_of_it = BoardFile(info.dataset, info.version, download=file)
-    registry.boards = {"b-1": source_of_it, "b-2": BoardFile("b", 2, download=file)}
+    registry.boards = installed(source_of_it, BoardFile("b", 2, download=file))
     with pytest.raises(StoreError, match="cannot be downloaded"):
-        find_board("b-1", registry)
+        find_board(source_of_it.name, registry)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "b.board").write_bytes(content)
-    assert find_board("b-1", registry).info.dataset == "adults-gender"
+    assert find_board(source_of_it.name, registry).info.dataset == "adults-gender"
     with pytest.raises(StoreError, match="b-2 is in truth the board adults-gender"):
         find_board("b-2", registry)
     (folder / "b.board").write_bytes(content[:-1])
     with pytest.raises(FairbenchError, match="altered"):
-        find_board("b-1", registry)
+        find_board(source_of_it.name, registry)
 
 
 def with_member(content: bytes, name: str, new: bytes) -> bytes:

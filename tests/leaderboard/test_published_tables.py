@@ -14,6 +14,7 @@ from fairbench.registry import Registry, load_registry
 from fairbench.store.records import Record
 from tests.conftest import Call
 from tests.leaderboard.test_board import board_of, folded, mine, on_real_data, selected
+from tests.support.installed_boards import installed
 from tests.support.runs import change_units, five_folds
 
 TWO = Collection(
@@ -29,7 +30,7 @@ def registry(tmp_path: Path) -> Registry:
     path = tmp_path / "adults-gender-5.board"
     path.write_bytes(to_bytes(board_of(tmp_path / "published", folded)))
     registry = load_registry()
-    registry.boards = {"adults-gender-5": BoardFile("adults-gender", 5, path)}
+    registry.boards = installed(BoardFile("adults-gender", 5, path))
     return registry
 
 

@@ -14,9 +14,10 @@ from fairbench.api.method import Curve, Method, Params, Representation
 from fairbench.data.prepared import Prepared
 from fairbench.runs.declared import declared
 from fairbench.runs.draws import EncodingSeeds
-from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.fit_job import FitJob
 from fairbench.runs.plugin_values import ContractError
 from fairbench.runs.row_order import digest_of, hash_rows, order_by_content
+from fairbench.runs.unit_result import UnitResult
 from fairbench.store.status import Status
 
 CALLS: list[tuple[str, np.ndarray]] = []

@@ -13,10 +13,10 @@ from fairbench.api.method import Curve, Diverged, Method, Params, Representation
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.errors import PluginError
-from fairbench.runs.fit_job import UnitResult
 from fairbench.runs.method_answers import ask
 from fairbench.runs.plan import make_budget, units_of
 from fairbench.runs.plugin_values import ContractError
+from fairbench.runs.unit_result import UnitResult
 from fairbench.store.status import Status
 from tests.support import wrong_curves as curves
 from tests.support import wrong_encoders as encoders

@@ -21,8 +21,9 @@ from fairbench.registry import Registry
 from fairbench.runs.audit_job import AuditJob, Measurement, ReferenceJob
 from fairbench.runs.audits import REFERENCE_FIGURES
 from fairbench.runs.executors.base import Event, Executor, Finished, Started
-from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
+from fairbench.runs.unit_result import UnitResult
 from fairbench.search.config import SearchConfig
 from fairbench.search.study import FIRST_SEED, Search
 from fairbench.search.trials import Trial

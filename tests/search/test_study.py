@@ -24,8 +24,9 @@ from fairbench.errors import CheckError, ConfigError, PluginError, StoreError, U
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import Event, Failed, Finished
 from fairbench.runs.executors.shared import SharedExecutor
-from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
+from fairbench.runs.unit_result import UnitResult
 from fairbench.search import outputs as search_files
 from fairbench.search.space import search_space
 from fairbench.search.study import FIRST_SEED, Search

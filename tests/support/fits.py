@@ -6,8 +6,9 @@ from typing import Any
 
 from fairbench.data.prepared import Prepared
 from fairbench.runs.declared import declared
-from fairbench.runs.fit_job import FitJob, UnitResult
+from fairbench.runs.fit_job import FitJob
 from fairbench.runs.plan import PlannedUnit
+from fairbench.runs.unit_result import UnitResult
 
 
 def job_of(*planned: PlannedUnit, data: Prepared, **given: Any) -> FitJob:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fairbench.api.types import Progress
 from fairbench.runs.job import Job
 from fairbench.store.status import Status, status_of
 from fairbench.store.text import describe, describe_fully
@@ -162,7 +163,7 @@ class Raised:
 
 def run_guarded(
     job: Job,
-    progress: Callable[[float, str], None],
+    progress: Progress,
     *,
     let_out: tuple[type[BaseException], ...] = (),
 ) -> Succeeded | Raised:
