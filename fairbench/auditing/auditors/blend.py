@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import softmax
 
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import LabelledRows, Weights
@@ -21,9 +22,7 @@ def pooled(members: Sequence[Floats], weights: Weights, prior: Weights) -> Float
     score = np.log(prior) + sum(
         w * _evidence(p, prior) for w, p in zip(weights, members, strict=True)
     )
-    score -= score.max(axis=1, keepdims=True)
-    out = np.exp(score)
-    return np.asarray(out / out.sum(axis=1, keepdims=True), dtype=np.float32)
+    return np.asarray(softmax(score, axis=1), dtype=np.float32)
 
 
 def pool_weights(members: Sequence[Floats], held: LabelledRows, prior: Weights) -> Weights:
@@ -45,10 +44,7 @@ def pool_weights(members: Sequence[Floats], held: LabelledRows, prior: Weights) 
     ridge = _RIDGE / held.total
 
     def loss(weights: Weights) -> tuple[float, Weights]:
-        score = np.tensordot(weights, evidence, axes=1) + np.log(prior)
-        score -= score.max(axis=1, keepdims=True)
-        p = np.exp(score)
-        p /= p.sum(axis=1, keepdims=True)
+        p = softmax(np.tensordot(weights, evidence, axes=1) + np.log(prior), axis=1)
         off = weights - start
         value = -float((share * np.log(p[rows, held.labels])).sum()) + ridge * float(off @ off)
         slope = ((p - target) * share[:, None] * evidence).sum(axis=(1, 2)) + 2 * ridge * off

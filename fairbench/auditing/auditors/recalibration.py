@@ -8,6 +8,7 @@ validation or test set.
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import softmax
 
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import LabelledRows, Weights
@@ -25,10 +26,7 @@ def recalibrate(p: Floats, prior: Weights, power: float, share: float) -> Floats
     """
     p = np.where(np.isfinite(p).all(axis=1, keepdims=True), p, prior)
     score = power * (np.log(np.maximum(p, 1e-9)) - np.log(prior)) + np.log(prior)
-    score -= score.max(axis=1, keepdims=True)
-    out = np.exp(score)
-    out /= out.sum(axis=1, keepdims=True)
-    return np.asarray((1 - share) * out + share * prior, dtype=np.float32)
+    return np.asarray((1 - share) * softmax(score, axis=1) + share * prior, dtype=np.float32)
 
 
 def fit_recalibration(p: Floats, held: LabelledRows, prior: Weights) -> tuple[float, float]:

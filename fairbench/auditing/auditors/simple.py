@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import LabelledRows, MemberRows, index_equal_rows, row_keys
@@ -64,10 +65,8 @@ def _linear(weights: Any, bias: Any, classes: Any, training: MemberRows) -> Clas
         score = rows.astype(np.float64) @ weights.T + bias
         if score.shape[1] == 1:
             score = np.hstack([np.zeros_like(score), score])
-        score -= score.max(axis=1, keepdims=True)
-        share = np.exp(score)
         out = np.zeros((len(rows), training.classes), np.float32)
-        out[:, classes] = share / share.sum(axis=1, keepdims=True)
+        out[:, classes] = softmax(score, axis=1)
         return out
 
     return classify
