@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
+from bit_claims import FOLDER, SEEDS, load_explained, name_explained
 from numpy.typing import NDArray
 
 from fairbench.models.bits import BitTable, Step
@@ -17,7 +18,6 @@ from fairbench.report.bits import bits_figure, information_figure
 from fairbench.report.format import format_figure
 from fairbench.report.style import styled
 from markdown_parts import make_table
-from released import FOLDER, SEEDS, load_explained, name_explained
 
 SEED_LABELS = tuple(f"seed {seed}" for seed in SEEDS)
 RACE_LABEL = "Adults-Gender-Race, seed 0"

@@ -95,7 +95,7 @@ def format_comparison(boards: Sequence[str], names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Compared:
+class RankComparison:
     """Names of default rows that the ranks put ahead of one row, behind it, and neither."""
 
     ahead: list[str]
@@ -103,7 +103,7 @@ class Compared:
     level: list[str]
 
 
-def compare_by_ranks(board: str, reference: str) -> Compared:
+def compare_by_ranks(board: str, reference: str) -> RankComparison:
     """Compare the default rows of a board's track with one of them, by area.
 
     As rank sets do: at 2.5% for each direction, so that the whole is wrong in at most 5% of tables,
@@ -127,7 +127,7 @@ def compare_by_ranks(board: str, reference: str) -> Compared:
     )
     defaults = [name for name, entry in ranked.items() if entry.row.params == DEFAULT]
     level = [name for name in defaults if name not in {*ahead, *behind, reference}]
-    return Compared(ahead, behind, level)
+    return RankComparison(ahead, behind, level)
 
 
 def format_told(boards: Sequence[str], names: Sequence[str]) -> str:

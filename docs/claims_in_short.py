@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bit_claims import claims_of_bits
+
 from claims import FAILS, HOLDS, UNDECIDED, Claim, claims
 from image_claims import make_claims, read_images
 from markdown_parts import make_paragraph
 from published_figures import read_published
 from race_claims import read_race_claims
-from released import claims_of_bits
 
 
 @dataclass(frozen=True)

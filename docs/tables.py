@@ -13,6 +13,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from bit_claims import format_claims_of_bits
+from tuned_rival import format_rival
+
 from bit_tables import format_disparities, format_steps
 from board_rows import (
     LEADERBOARDS,
@@ -50,8 +53,6 @@ from own_parts import format_parts
 from promise_tables import format_promises
 from race_claims import format_race_claims
 from rank_ranges import format_ranks
-from released import format_claims_of_bits
-from rival import format_rival
 from single_shot import format_in_short as format_twins_in_short
 from single_shot import format_over_splits, format_single_shot
 from tuned import format_tuned

@@ -160,3 +160,13 @@ def test_listing_and_help_load_neither_torch_nor_pandas_nor_ray() -> None:
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    """A name that means one thing here and another there has to be looked up each time."""
+    places = defaultdict(list)
+    for name, path in modules().items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(name)
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -25,7 +25,7 @@ from fairbench.report.verdicts import describe_intervals, describe_tests, note_l
 if TYPE_CHECKING:
     from fairbench.leaderboard.build import Tables
     from fairbench.metrics.rows import LeaderboardRow, RankingGroup, Variant
-    from fairbench.report.comparisons import Comparison
+    from fairbench.report.comparisons import MethodDifference
 
 _WIDTH = None if sys.stdout.isatty() else 120
 """Characters per line in files and pipes; a terminal has a width of its own."""
@@ -277,7 +277,7 @@ def show_problems(tables: Sequence[Tables]) -> int:
     return 1 if problems else 0
 
 
-def show_differences(compared: Sequence[Comparison]) -> None:
+def show_differences(compared: Sequence[MethodDifference]) -> None:
     """Print what two methods differ by."""
     for one in compared:
         out.print(one.heading, markup=False, style="italic")

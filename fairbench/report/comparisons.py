@@ -13,7 +13,7 @@ from fairbench.report.format import format_interval, group_heading
 from fairbench.stats.intervals import MIN_P
 
 
-class Comparison(NamedTuple):
+class MethodDifference(NamedTuple):
     """A heading, and the lines below it."""
 
     heading: str
@@ -22,14 +22,14 @@ class Comparison(NamedTuple):
 
 def describe_differences(
     tables: Sequence[Tables], a: str, b: str, *, show: str = "leaderboard"
-) -> list[Comparison]:
+) -> list[MethodDifference]:
     """Describe the difference of two methods, wherever both have a row; ConfigError if nowhere.
 
     ``show``: the command that shows the tables.
     """
     ranking.check_names([entry for table in tables for entry in table.entries], a, b)
     compared = [
-        Comparison(group_heading(table.dataset, one.group), _lines(one))
+        MethodDifference(group_heading(table.dataset, one.group), _lines(one))
         for table in tables
         for one in ranking.compare(table.entries, a, b)
     ]

@@ -28,7 +28,7 @@ _COMPACT_ERROR = 1e-3
 """Most rounding of a column by half precision: root mean square, in standard deviations."""
 
 
-class Use(enum.StrEnum):
+class DrawUse(enum.StrEnum):
     """What a draw of all codes is for."""
 
     AUDITED = "audited"
@@ -37,28 +37,30 @@ class Use(enum.StrEnum):
 
 
 @dataclass(frozen=True)
-class Draw:
+class NumberedDraw:
     """One of the draws for a use, by number."""
 
-    use: Use
+    use: DrawUse
     number: int
 
 
-ONCE = Draw(Use.AUDITED, 0)
+ONCE = NumberedDraw(DrawUse.AUDITED, 0)
 """All that a deterministic encoder is asked for."""
 
 
-def drawn_of_stochastic(rows: int, detailed: bool) -> tuple[Draw, ...]:
+def drawn_of_stochastic(rows: int, detailed: bool) -> tuple[NumberedDraw, ...]:
     """Return all draws from a stochastic encoder.
 
     ``rows``: of the auditor training set. ``detailed``: whether it is queried repeatedly.
     """
     counts = {
-        Use.AUDITED: int(np.clip(_MAX_DRAWN // rows, 1, DRAWS)),
-        Use.FRESH: FRESH_DRAWS,
-        Use.QUERY: max(_QUERIES) if detailed else 0,
+        DrawUse.AUDITED: int(np.clip(_MAX_DRAWN // rows, 1, DRAWS)),
+        DrawUse.FRESH: FRESH_DRAWS,
+        DrawUse.QUERY: max(_QUERIES) if detailed else 0,
     }
-    return tuple(Draw(use, number) for use, count in counts.items() for number in range(count))
+    return tuple(
+        NumberedDraw(use, number) for use, count in counts.items() for number in range(count)
+    )
 
 
 @dataclass(frozen=True)
@@ -83,13 +85,13 @@ class EncodingSeeds:
 
     def audited(self, draws: int) -> list[int]:
         """Return the seeds of the draws that audits see."""
-        return [self._seed(Draw(Use.AUDITED, number)) for number in range(draws)]
+        return [self._seed(NumberedDraw(DrawUse.AUDITED, number)) for number in range(draws)]
 
-    def generator(self, draw: Draw) -> np.random.Generator:
+    def generator(self, draw: NumberedDraw) -> np.random.Generator:
         """Return the generator of a draw."""
         return np.random.default_rng(self._seed(draw))
 
-    def _seed(self, draw: Draw) -> int:
+    def _seed(self, draw: NumberedDraw) -> int:
         return self._derive("draw", draw.use, draw.number)
 
     def _derive(self, *use: str | int) -> int:

@@ -25,10 +25,10 @@ from fairbench.runs.declared import Declared
 from fairbench.runs.decoding import GroupDecoder, ReconstructionRange
 from fairbench.runs.draws import (
     ONCE,
-    Draw,
+    DrawUse,
     EncodingSeeds,
+    NumberedDraw,
     Spread,
-    Use,
     compact,
     drawn_of_stochastic,
 )
@@ -125,19 +125,19 @@ def encode_point(
     stochastic = point.declared.stochastic
     plan = drawn_of_stochastic(len(rows.x[Role.AUDITOR_TRAIN]), detailed) if stochastic else (ONCE,)
     encoder, decoder = _PointEncoder(point, rows, parts, meter), point.decoder(rows, AUDIT_ROLES)
-    drawn: dict[Draw, Floats] = {}
+    drawn: dict[NumberedDraw, Floats] = {}
     spread = Spread()
     for draw in (plan[place] for place in order.permutation(len(plan))):
         z = encoder.draw(
             seeds.generator(draw) if stochastic else None,
-            "encode" if draw.use is Use.AUDITED else _FURTHER,
+            "encode" if draw.use is DrawUse.AUDITED else _FURTHER,
         )
-        if draw.use is Use.QUERY:
+        if draw.use is DrawUse.QUERY:
             spread.add(z)
             continue
-        drawn[draw] = z[rows.numbers(Role.AUDITOR_TRAIN)] if draw.use is Use.FRESH else z
+        drawn[draw] = z[rows.numbers(Role.AUDITOR_TRAIN)] if draw.use is DrawUse.FRESH else z
     audited, further = (
-        [drawn[one] for one in plan if one.use is use] for use in (Use.AUDITED, Use.FRESH)
+        [drawn[one] for one in plan if one.use is use] for use in (DrawUse.AUDITED, DrawUse.FRESH)
     )
     # After all draws: which of them are decoded would tell an encoder which ones audits see.
     sample = seeds.sample(len(rows.s))

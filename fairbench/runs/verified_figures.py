@@ -104,7 +104,7 @@ class Scale(StrEnum):
 
 
 @dataclass(frozen=True)
-class Limits:
+class DifferenceLimits:
     """Differences that are allowed in any case, and never allowed however much splits differ.
 
     Both are shares of ``scale``; ``floor`` is allowed in any case too, in the figure's own unit.
@@ -120,27 +120,27 @@ AUDITOR_NOISE = 0.006
 """Nats by which two trainings of the same auditors may differ: twice their standard deviation."""
 
 LIMITS = {
-    FigureKind.INFORMATION: Limits(0.05, 0.15, Scale.I_MAX, AUDITOR_NOISE),
+    FigureKind.INFORMATION: DifferenceLimits(0.05, 0.15, Scale.I_MAX, AUDITOR_NOISE),
     # It depends on the number of codes, which rounding changes.
-    FigureKind.CERTIFIED: Limits(0.15, 0.3, Scale.I_MAX, AUDITOR_NOISE),
-    FigureKind.DISTORTION: Limits(0.02, 0.06, Scale.D_MAX),
-    FigureKind.ACCURACY: Limits(0.02, 0.04),
-    FigureKind.COUNT: Limits(0.0, 0.0),
+    FigureKind.CERTIFIED: DifferenceLimits(0.15, 0.3, Scale.I_MAX, AUDITOR_NOISE),
+    FigureKind.DISTORTION: DifferenceLimits(0.02, 0.06, Scale.D_MAX),
+    FigureKind.ACCURACY: DifferenceLimits(0.02, 0.04),
+    FigureKind.COUNT: DifferenceLimits(0.0, 0.0),
     # What follows is no part of a rank, and noisier. 37 points of two datasets were trained again
     # with the oldest vector instructions in place of the newest, for other rounding: one differed
     # by more than these limits in any figure, and its training had gone another way altogether.
-    FigureKind.TASK_INFORMATION: Limits(0.02, 0.04),
-    FigureKind.OTHER_INFORMATION: Limits(0.1, 0.2, Scale.I_MAX, 2 * AUDITOR_NOISE),
-    FigureKind.OTHER_DISTORTION: Limits(0.05, 0.2, Scale.D_MAX),
-    FigureKind.OTHER_ACCURACY: Limits(0.04, 0.08),
+    FigureKind.TASK_INFORMATION: DifferenceLimits(0.02, 0.04),
+    FigureKind.OTHER_INFORMATION: DifferenceLimits(0.1, 0.2, Scale.I_MAX, 2 * AUDITOR_NOISE),
+    FigureKind.OTHER_DISTORTION: DifferenceLimits(0.05, 0.2, Scale.D_MAX),
+    FigureKind.OTHER_ACCURACY: DifferenceLimits(0.04, 0.08),
     # The paper's auditors are not stopped early: on small tables they fit noise.
-    FigureKind.PAPER_INFORMATION: Limits(0.3, 1.0, Scale.I_MAX, 0.05),
-    FigureKind.PAPER_ACCURACY: Limits(0.05, 0.15),
-    FigureKind.GAP: Limits(0.1, 0.15),
-    FigureKind.CODES: Limits(0.15, 0.3, Scale.VALUE, 2.0),
-    FigureKind.RATE: Limits(0.15, 0.3, Scale.VALUE, 0.1),
-    FigureKind.WARNING: Limits(0.0, 0.0),
-    FigureKind.OTHER: Limits(0.05, 0.15, Scale.VALUE),
+    FigureKind.PAPER_INFORMATION: DifferenceLimits(0.3, 1.0, Scale.I_MAX, 0.05),
+    FigureKind.PAPER_ACCURACY: DifferenceLimits(0.05, 0.15),
+    FigureKind.GAP: DifferenceLimits(0.1, 0.15),
+    FigureKind.CODES: DifferenceLimits(0.15, 0.3, Scale.VALUE, 2.0),
+    FigureKind.RATE: DifferenceLimits(0.15, 0.3, Scale.VALUE, 0.1),
+    FigureKind.WARNING: DifferenceLimits(0.0, 0.0),
+    FigureKind.OTHER: DifferenceLimits(0.05, 0.15, Scale.VALUE),
 }
 
 _SPREADS = 2.0

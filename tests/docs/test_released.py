@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-
-from released import ORDER, SEEDS, count_in_order, order_p_value, place
+from bit_claims import ORDER, SEEDS, count_in_order, order_p_value, place
 
 
 def test_a_column_has_the_place_of_the_step_that_releases_it() -> None:

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tuned_rival import format_rival
 
 import rival
 from fairbench.leaderboard.ranking import LeaderboardEntry
-from rival import format_rival
 from tests.support.rows import with_folds
 
 

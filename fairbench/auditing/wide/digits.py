@@ -28,7 +28,7 @@ _TENS, _LARGEST = 16, 2.0**52
 
 
 @dataclass(frozen=True)
-class Number:
+class ColumnDigits:
     """How the digits of a column are read."""
 
     column: int
@@ -72,7 +72,7 @@ class Number:
 
 def digits(z: Floats) -> Columns | None:
     """Decimal and binary digits of decimal numbers, and the bits in memory of other numbers."""
-    numbers: list[Number] = []
+    numbers: list[ColumnDigits] = []
     for column in range(z.shape[1]):
         values = z[:, column].astype(np.float64)
         if len(np.unique(values)) > 2:
@@ -90,11 +90,11 @@ def digits(z: Floats) -> Columns | None:
     return apply
 
 
-def number_of(values: _Values, column: int) -> Number:
+def number_of(values: _Values, column: int) -> ColumnDigits:
     """Return how the digits of a column ``(n,)`` are read."""
     with np.errstate(over="ignore"):
         single = bool(np.all(values == values.astype(np.float32)))
-    return Number(column, _decimals(values, single), single)
+    return ColumnDigits(column, _decimals(values, single), single)
 
 
 def _decimals(values: _Values, single: bool) -> int | None:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from fairbench.api import Floats
 from fairbench.auditing.auditors.samples import Columns
 from fairbench.auditing.auditors.waves import Place, scale_by_rank, scale_by_value
-from fairbench.auditing.wide.digits import Number, number_of
+from fairbench.auditing.wide.digits import ColumnDigits, number_of
 from fairbench.auditing.wide.quantities import Quantity
 
 _Values = npt.NDArray[np.float64]
@@ -143,7 +143,7 @@ def _of_low_bits(rows: _Values) -> Iterator[_Grid]:
             yield _Grid(of, 2, tuple(_bit(number, place) for place in alive.tolist()))
 
 
-def _bit(number: Number, place: int) -> Place:
+def _bit(number: ColumnDigits, place: int) -> Place:
     return lambda new: number.bits(new)[:, place] / 2
 
 

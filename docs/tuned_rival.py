@@ -17,7 +17,7 @@ this order, as another board may also have a row that was tuned on its own table
 
 
 @dataclass(frozen=True)
-class Table:
+class RivalTable:
     """The tuned rival on a dataset, and the other ranked rows of its board by name."""
 
     rival: LeaderboardEntry
@@ -38,18 +38,18 @@ def format_rival(rivals: Sequence[str], names: Sequence[str]) -> str:
     return f"{make_table(heads, _cells(names, tables))}\n\n{make_paragraph(said)}"
 
 
-def find_tables(rival: str, names: Sequence[str]) -> dict[str, Table]:
+def find_tables(rival: str, names: Sequence[str]) -> dict[str, RivalTable]:
     """Return what boards have the tuned rival and all methods, by dataset."""
     found = {}
     for path in sorted((LEADERBOARDS / FOLDER).glob("*.board")):
         rows = read_rows(path.stem)
         tuned = [rows[name] for label in LABELS if (name := f"{rival} ({label})") in rows]
         if tuned and rows.keys() >= set(names):
-            found[path.stem.rpartition("-")[0]] = Table(tuned[0], rows)
+            found[path.stem.rpartition("-")[0]] = RivalTable(tuned[0], rows)
     return found
 
 
-def _cells(names: Sequence[str], tables: Mapping[str, Table]) -> Iterator[tuple[str, ...]]:
+def _cells(names: Sequence[str], tables: Mapping[str, RivalTable]) -> Iterator[tuple[str, ...]]:
     for dataset, table in tables.items():
         gaps = (table.gap(name) for name in names)
         yield (
@@ -59,7 +59,7 @@ def _cells(names: Sequence[str], tables: Mapping[str, Table]) -> Iterator[tuple[
         )
 
 
-def _count(rival: str, name: str, tables: Mapping[str, Table]) -> Iterator[str]:
+def _count(rival: str, name: str, tables: Mapping[str, RivalTable]) -> Iterator[str]:
     intervals = {dataset: table.gap(name).interval() for dataset, table in tables.items()}
     ahead = [dataset for dataset, (_, high) in intervals.items() if high < 0]
     behind = [dataset for dataset, (low, _) in intervals.items() if low > 0]
