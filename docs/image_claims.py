@@ -44,7 +44,7 @@ from published_figures import count_falls, count_rises, deviation
 BOARD, QUICK, FOLDER = "dsprites", "dsprites-quick", "experiments"
 OWN = ("sofair", "msfair", "sofair-nos")
 """The paper's methods, with the hyperparameters that the board has for images."""
-HIDDEN = ("identity", "constant")
+REFERENCES = ("identity", "constant")
 """References, whose area is .5 by definition or nearly so."""
 
 
@@ -84,7 +84,7 @@ def read_images(name: str = BOARD) -> ImageBoard:
 def format_images(name: str = BOARD) -> str:
     """Format the rows by area: the ranges of D, I and the accuracy of the shape over the points."""
     board = read_images(name)
-    shown = [name for name in board.rows if name not in HIDDEN]
+    shown = [name for name in board.rows if name not in REFERENCES]
     shown.sort(key=lambda name: order_figure(get_figure(board.rows[name], "aufdc")))
     heads = (
         *("method", "AUFDC", "D, least to most", "I, most to least", "A_y of the shape"),

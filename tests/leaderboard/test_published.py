@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from bit_claims import load_explained
 
 from bit_tables import RACE_LABEL, SEED_LABELS, STEPS, collect_correlations, parse_beta
 from board_rows import LEADERBOARDS, read_table
 from fairbench.metrics.aufdc import strict_area
 from fairbench.metrics.rows import PointRow
-from released import load_explained
 from tables import PAGES, ROOT, format_board, rewrite
 
 BOARDS = sorted(LEADERBOARDS.glob("fairbench_boards/*.board"))

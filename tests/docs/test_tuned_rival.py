@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+import tuned_rival
 from tuned_rival import format_rival
 
-import rival
 from fairbench.leaderboard.ranking import LeaderboardEntry
 from tests.support.rows import with_folds
 
@@ -29,8 +29,8 @@ def boards(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, object]
     (tmp_path / "fairbench_boards").mkdir()
     for name in boards:
         (tmp_path / "fairbench_boards" / f"{name}.board").touch()
-    monkeypatch.setattr(rival, "LEADERBOARDS", tmp_path)
-    monkeypatch.setattr(rival, "read_rows", boards.__getitem__)
+    monkeypatch.setattr(tuned_rival, "LEADERBOARDS", tmp_path)
+    monkeypatch.setattr(tuned_rival, "read_rows", boards.__getitem__)
     return boards
 
 
