@@ -16,13 +16,14 @@ import pytest
 
 from fairbench.api import DatasetInfo, Floats, Ints, Role, Unit
 from fairbench.api.method import Diverged, Method, Representation
+from fairbench.api.types import Progress
 from fairbench.config import RunConfig
 from fairbench.data.prepared import Prepared
 from fairbench.registry import load_registry
 from fairbench.runs.data_files import DataFiles
 from fairbench.runs.isolation import Isolation, isolated_processes
 from fairbench.runs.plan import make_budget, units_of
-from fairbench.runs.plugin_values import ContractError, Progress
+from fairbench.runs.plugin_values import ContractError
 from fairbench.runs.unit_result import UnitResult
 from fairbench.store.status import Status
 from fairbench.training.schedule import FEWEST_COMPILED
