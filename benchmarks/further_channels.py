@@ -69,7 +69,7 @@ def read(of: str, name: str) -> Read:
     share = bit.mean() * (1 - FLIPPED) + (1 - bit.mean()) * FLIPPED
     truth = entropy(share) - entropy(FLIPPED)
     s = np.where(bit ^ (rng.random(ROWS) < FLIPPED), "a", "b")
-    checked = check_arrays(z, s, None, None, None, seed=0)
+    checked = check_arrays(z, s, y=None, x=None, roles=None, people=None, seed=0)
     results, seconds = [], []
     for wide in (False, True):
         start = time.perf_counter()

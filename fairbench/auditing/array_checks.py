@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,12 @@ class CheckedArrays:
     x: np.ndarray | None  # (n, d)
     rows: Mapping[Role, Ints]
     seed: int
+    people: int | None  # how many have rows in the test set; None: each row is a person
 
 
-def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int | None) -> CheckedArrays:
+def check_arrays(
+    z: Any, s: Any, y: Any, x: Any, roles: Any, people: Any, seed: int | None
+) -> CheckedArrays:
     """Check arrays as a user gave them; they are those of :func:`fairbench.audit`.
 
     Raises
@@ -55,7 +59,7 @@ def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int | None) -
         seed = secrets.randbelow(_DRAWN_SEEDS)
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
         raise ConfigError(f"The seed {seed!r} is not a whole number of 0 or more.")
-    array_checks.check_same_order(z=z, s=s, y=y, x=x, roles=roles)
+    array_checks.check_same_order(z=z, s=s, y=y, x=x, roles=roles, people=people)
     released = array_checks.check_matrix(z, "z")
     groups, codes = array_checks.check_classes(s, "s")
     tasks = {} if y is None else array_checks.check_tasks(y, "y")
@@ -66,16 +70,24 @@ def check_arrays(z: Any, s: Any, y: Any, x: Any, roles: Any, seed: int | None) -
         lengths["y"] = len(next(iter(tasks.values()))[1])
     if original is not None:
         lengths["x"] = len(original)
+    person = None if people is None else array_checks.check_people(people, "people")
+    if person is not None:
+        lengths["people"] = len(person)
     array_checks.check_rows(lengths)
-    if roles is None:
+    if roles is not None:
+        rows = array_checks.role_rows(roles, "roles", len(codes))
+    elif person is None:
         rows = split(codes, seed, z_seen)
     else:
-        rows = array_checks.role_rows(roles, "roles", len(codes))
+        rows = split_people(person, codes, seed, z_seen)
+    if person is not None:
+        rows = _one_row_per_person(rows, person, seed, z_seen)
     _check_classes(codes, groups, rows, "group", "s")
     for task, (names, labels) in tasks.items():
         _check_classes(labels, names, rows, "class", task)
     labels_of = {task: labels for task, (_, labels) in tasks.items()}
-    return CheckedArrays(z_seen, columns, codes, groups, labels_of, original, rows, seed)
+    tested = None if person is None else len(rows[Role.TEST])
+    return CheckedArrays(z_seen, columns, codes, groups, labels_of, original, rows, seed, tested)
 
 
 def split(s: Ints, seed: int, z: np.ndarray) -> dict[Role, Ints]:
@@ -84,10 +96,47 @@ def split(s: Ints, seed: int, z: np.ndarray) -> dict[Role, Ints]:
     The draw depends on what stands in z. By s and the seed alone, whoever makes z could mark the
     rows that train auditors, and no others.
     """
-    digest = hashlib.sha256(np.ascontiguousarray(z, np.float64).tobytes()).hexdigest()
-    rng = np.random.default_rng(derive_seed("roles", seed, digest))
-    parts = deal(np.arange(len(s)), s, list(SHARES.values()), rng)
+    parts = deal(np.arange(len(s)), s, list(SHARES.values()), _generator("roles", seed, z))
     return {role: np.sort(part) for role, part in zip(SHARES, parts, strict=True)}
+
+
+def split_people(person: Ints, s: Ints, seed: int, z: np.ndarray) -> dict[Role, Ints]:
+    """Split rows as :func:`split` does, with all rows of a person in one role.
+
+    ``person (n,)``: numbers from 0; people are stratified by s of their first row.
+    """
+    first = np.unique(person, return_index=True)[1]
+    parts = split(s[first], seed, z)
+    return {role: np.flatnonzero(np.isin(person, people)) for role, people in parts.items()}
+
+
+def _one_row_per_person(
+    rows: Mapping[Role, Ints], person: Ints, seed: int, z: np.ndarray
+) -> dict[Role, Ints]:
+    """Leave one row of each person, drawn by chance, in the roles that figures are of.
+
+    Intervals and certificates are of rows that are independent of each other. Raises DataError: a
+    person has rows in two roles.
+    """
+    for one, other in combinations(rows, 2):
+        both = np.intersect1d(person[rows[one]], person[rows[other]])
+        if len(both):
+            raise DataError(
+                f"{len(both):,} people have rows in the roles {one} and {other}: give all rows of "
+                "a person one role, or leave roles out."
+            )
+    rng = _generator("rows of people", seed, z)
+    kept = {}
+    for role, own in rows.items():
+        drawn = rng.permutation(own)
+        only = np.sort(drawn[np.unique(person[drawn], return_index=True)[1]])
+        kept[role] = own if role is Role.AUDITOR_TRAIN else only
+    return kept
+
+
+def _generator(use: str, seed: int, z: np.ndarray) -> np.random.Generator:
+    digest = hashlib.sha256(np.ascontiguousarray(z, np.float64).tobytes()).hexdigest()
+    return np.random.default_rng(derive_seed(use, seed, digest))
 
 
 def _check_classes(

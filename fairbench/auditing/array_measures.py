@@ -101,6 +101,7 @@ def measure(
             groups=count,
         ),
         repeated=_share_repeated(checked),
+        people=checked.people,
     )
 
 

@@ -21,9 +21,10 @@ def audit(
     y: Any = None,
     x: Any = None,
     roles: Any = None,
+    people: Any = None,
     seed: int | None = None,
     quick: bool = False,
-    progress: Callable[[str], None] = lambda step: None,
+    progress: Callable[[str], None] | None = None,
 ) -> AuditReport:
     """Audit a representation: estimate the mutual information of z and the sensitive attribute s.
 
@@ -45,13 +46,17 @@ def audit(
     roles : array, shape (n,), optional
         ``train``, ``validation`` or ``test`` for each row, instead of a split of 50 / 20 / 30
         stratified by s; rows of ``encoder-train`` are left out.
+    people : array, shape (n,), optional
+        The person of each row, by any name or number, where people have several rows. All rows of a
+        person then have one role, and one of them, drawn by chance, is validated or tested. Without
+        it each row counts as a person.
     seed : int, optional
         Seed of the split and of all auditors: the same seed and arrays give the same report.
         Default: one is drawn, which the report names. Whoever makes z must not know it: they could
         try many z until the auditors of one split find little, and its certificate would be void.
     quick : bool
         A light audit, for a first look: one MLP and small boosted trees.
-    progress : callable
+    progress : callable, optional
         Called with the name of each step as it begins.
 
     Returns
@@ -72,10 +77,9 @@ def audit(
     >>> report = fairbench.audit(z, s)  # doctest: +SKIP
     >>> report.i, report.i_low, report.i_high  # doctest: +SKIP
     """
-    checked = check_arrays(z, s, y, x, roles, seed)
+    checked = check_arrays(z, s, y, x, roles, people, seed)
     # Imported here: it loads torch, which an error in the arrays need not wait for.
     from fairbench.auditing.array_measures import measure
 
-    return measure(
-        checked, preset=AuditPreset.QUICK if quick else AuditPreset.STRICT, progress=progress
-    )
+    preset = AuditPreset.QUICK if quick else AuditPreset.STRICT
+    return measure(checked, preset=preset, progress=progress or (lambda step: None))

@@ -140,6 +140,8 @@ class AuditReport:
         Share of the test rows whose z stands in the auditor training set too, if z takes many
         distinct values and equal rows of it have the same s: maybe they are of the same people.
         None where that is not so.
+    people : int or None
+        Number of people in the test set, one row of each. None: each row counts as a person.
     """
 
     audit: str
@@ -161,6 +163,7 @@ class AuditReport:
     i_max: float | None
     certificate: Certificate | None
     repeated: float | None = None
+    people: int | None = None
 
     @property
     def hidden(self) -> Hidden | None:
@@ -203,6 +206,7 @@ class AuditReport:
             "view": self.view,
             "hidden": asdict(self.hidden) if self.hidden else None,
             "repeated": self.repeated,
+            "people": self.people,
             "auditors": [
                 {
                     "auditor": result.auditor,
@@ -254,7 +258,8 @@ class AuditReport:
             *_wrapped(
                 "audit",
                 f"{self.audit}, seed {self.seed}: {train:,} rows train the auditors, "
-                f"{validation:,} validate, {test:,} test",
+                f"{validation:,} validate, {test:,} test"
+                + ("" if self.people is None else "; one row of each person validates or tests"),
             ),
         ]
 
@@ -289,7 +294,8 @@ class AuditReport:
                 "",
                 f"{self.repeated:.1%} of the test rows have a z that stands among those that train "
                 "the auditors too, with the same s: if people have several rows, I(Z;S) is too "
-                "high. Then give roles that keep the rows of each person together",
+                "high, and intervals and certificate are not valid. Then give people (--people), "
+                "the person of each row",
             )
         if self.i_max is not None:
             lines += _wrapped(

@@ -46,6 +46,13 @@ def audit_arrays_command(
             help="Role of each row: train, validation or test [default: a random split].",
         ),
     ] = None,
+    people: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE[:COLUMN]",
+            help="Person of each row, where people have several rows.",
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option(help="Seed of the split and of the auditors [default: drawn].")
     ] = None,
@@ -65,14 +72,14 @@ def audit_arrays_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
     """Audit arrays of your own: how much does z leak about s?"""
-    files = {"z": z, "s": s, "y": y, "x": x, "roles": roles}
+    files = {"z": z, "s": s, "y": y, "x": x, "roles": roles, "people": people}
     # All names are checked before anything large is read.
     sources = {name: parse_source(name, text) for name, text in files.items() if text is not None}
     if dataset is not None and "z" in sources:
         if len(sources) > 1 or seed is not None:
             raise ConfigError(
-                "With --dataset, s, y, x, roles and seed are the dataset's.",
-                "Leave --s, --y, --x, --roles and --seed out.",
+                "With --dataset, s, y, x, roles, people and seed are the dataset's.",
+                "Leave --s, --y, --x, --roles, --people and --seed out.",
             )
         from fairbench.cli.audit_encodings import audit_encodings
 

@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairbench.api import Ints, Role
-from fairbench.data.array_likes import as_array, is_frame, unwrapped
+from fairbench.data.array_likes import (
+    as_array,
+    check_list,
+    check_storage,
+    is_frame,
+    plain_column,
+    unwrapped,
+)
 from fairbench.data.column_values import ColumnKind, are_codes, guess_kind, numbers, texts
 from fairbench.data.precision import stack_exactly
 from fairbench.data.prepare import coded
@@ -51,6 +58,9 @@ def check_matrix(value: Any, name: str) -> np.ndarray:
         return stack_exactly(columns, name)
     array = as_array(held, name)
     _check_shape(array.shape, name)
+    if isinstance(held, list | tuple):
+        check_list(held, name)
+    check_storage(array, name)
     if array.dtype.kind not in "biuf":
         raise DataError(
             f"{name} holds {array.dtype} values, not numbers: convert it first, as in "
@@ -114,6 +124,29 @@ def check_classes(value: Any, name: str) -> tuple[tuple[str, ...], Ints]:
     if not len(values):
         raise DataError(f"{name} is empty: there are no rows to audit.")
     return _coded_classes(values, name)
+
+
+def check_people(value: Any, name: str) -> Ints:
+    """Return a number for the person of each row, ``(n,)``, from names or numbers of people.
+
+    Raises DataError: it is not one value per row, or one is missing.
+    """
+    import pandas as pd
+
+    held = unwrapped(value, name)
+    if is_frame(held):
+        values = held.iloc[:, 0] if held.ndim == 2 and held.shape[1] == 1 else held
+    else:
+        array = as_array(held, name)
+        values = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if values.ndim != 1:
+        raise DataError(f"{name} has the shape {values.shape}: it must be one value per row.")
+    codes = pd.factorize(values)[0]
+    if (codes < 0).any():
+        raise DataError(
+            f"{name} has no value in row {int(np.argmin(codes)) + 1}: give each row a person."
+        )
+    return np.asarray(codes, np.int64)
 
 
 def check_tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]]:
@@ -206,7 +239,13 @@ def _coded_classes(values: np.ndarray, name: str) -> tuple[tuple[str, ...], Ints
     if values.dtype.kind not in "biuUS":
         raise DataError(f"{name} holds {values.dtype} values: groups are names or whole numbers.")
     if values.dtype.kind == "S":
-        values = np.char.decode(values, "utf-8", "replace")
+        try:
+            values = np.char.decode(values, "utf-8")
+        except UnicodeDecodeError:  # replaced, two names could become one
+            raise DataError(
+                f"{name} holds bytes that are no text in UTF-8: give it as text, as in "
+                f"numpy.char.decode({name}, 'latin-1')."
+            ) from None
     names, codes = np.unique(values, return_inverse=True)
     if len(names) < 2:
         raise DataError(
@@ -251,11 +290,12 @@ def _labels_of(column: pd.Series) -> np.ndarray:
 
 def _released(column: pd.Series, name: str) -> np.ndarray:
     """Return a column of z as finite numbers that tell all that it tells."""
+    _check_present(column, name)
+    column = plain_column(column, name)
+    if column.dtype.kind in "bf":
+        check_storage(column.to_numpy(), f"The column {str(column.name)!r} of {name}")
     found = _numbers(column, name)
-    if column.dtype.kind not in "biuf":
-        return written_numbers(column, found, name)
-    kept = column.to_numpy()
-    return kept if kept.dtype.kind == "f" and kept.dtype.itemsize > found.dtype.itemsize else found
+    return found if column.dtype.kind in "biuf" else written_numbers(column, found, name)
 
 
 def _numbers(column: pd.Series, name: str) -> np.ndarray:

@@ -26,6 +26,9 @@ _PARTS = (
     r"(?P<before>\s*)(?P<sign>[+-]?)(?P<whole>[0-9]*)(?P<point>\.?)(?P<decimals>[0-9]*)"
     r"(?:(?P<letter>[eE])(?P<plus>[+-]?)(?P<exponent>[0-9]+))?(?P<after>\s*)"
 )
+_KINDS = {str, np.str_, int, float, bool, Decimal}
+"""Kinds of objects, beside the numbers of numpy, whose texts tell all that they are."""
+
 _SURE_DIGITS = 15
 """Two numbers of as many digits are never the same in double precision."""
 
@@ -46,7 +49,7 @@ def written_numbers(column: pd.Series, values: Floats, name: str) -> np.ndarray:
         return np.array(list(map(float, texts)))[codes]
     parts = pd.Series(texts, dtype=str).str.extract(f"^{_PARTS}$")
     others = parts["whole"].isna().to_numpy()
-    if others.all():  # truth values
+    if others.all() and set(texts) <= {"True", "False"}:
         return values
     pair, parts = _pair([~others], texts), parts.fillna("")
     found: np.ndarray = values
@@ -73,6 +76,12 @@ def _of_one_kind(column: pd.Series, name: str) -> pd.Series:
     Raises DataError: several kinds, as single and double precision, whose texts may be alike.
     """
     kinds = set(map(type, column))
+    for kind in kinds:
+        if kind not in _KINDS and not _is_number_of_numpy(kind):
+            raise DataError(
+                f"The column {str(column.name)!r} of {name} holds objects of the kind "
+                f"{kind.__name__}, which can tell more than a number: give numbers."
+            )
     if len(kinds) == 1 or kinds == {int, float}:  # 1 and 1.0 have texts of their own
         return column
     names = sorted(kind.__name__ for kind in kinds)
@@ -81,6 +90,14 @@ def _of_one_kind(column: pd.Series, name: str) -> pd.Series:
         "which can tell s, and auditors see values alone: make them all of one kind, as in "
         "frame[column].astype(float)."
     )
+
+
+def _is_number_of_numpy(kind: type) -> bool:
+    """Whether it is one of at most double precision."""
+    if not issubclass(kind, np.generic):
+        return False
+    dtype = np.dtype(kind)
+    return dtype.kind in "biuf" and dtype.itemsize <= np.dtype(np.float64).itemsize
 
 
 def _shortest(text: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,8 @@ from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.pipeline import Pipeline
 
 from fairbench.auditing.arrays import audit
-from fairbench.errors import InputError
+from fairbench.data.array_checks import check_features
+from fairbench.errors import DataError, InputError
 from fairbench.estimator.inputs import without_column
 
 
@@ -23,7 +25,7 @@ class LeakageScorer:
 
     def __call__(self, estimator: BaseEstimator, X: Any, y: Any = None) -> float:
         """Audit the codes of held-out rows ``X``; higher is fairer, 0 is best."""
-        _, s = without_column(X, self.column)
+        features, s = without_column(X, self.column)
         if s is None:
             raise InputError(
                 f"X has no column {self.column!r}, which should hold s.",
@@ -34,7 +36,21 @@ class LeakageScorer:
             estimator = estimator[:-1]
         z = estimator.transform(X)
         # Auditors that learned noise read less than nothing: that is not fairer than nothing.
-        return -max(0.0, audit(z, s, quick=self.quick, seed=self.seed).i)
+        report = audit(z, s, x=_complete(features), quick=self.quick, seed=self.seed)
+        return -max(0.0, report.i)
+
+
+def _complete(features: Any) -> Any:
+    """Return the features that auditors reconstruct from z; None, with a warning: they cannot."""
+    try:
+        check_features(features, "X")
+    except DataError as error:
+        warnings.warn(
+            f"{error.message} So auditors do not see what z reconstructs of X, and may find less.",
+            stacklevel=3,
+        )
+        return None
+    return features
 
 
 def _predicts(step: Any) -> bool:
@@ -59,6 +75,7 @@ def leakage_scorer(column: str, *, quick: bool = True, seed: int = 0) -> Leakage
     -------
     LeakageScorer
         Of a transformer, or of a pipeline whose last step may be a classifier: then what reaches
-        the classifier is audited. It raises InputError where X has no such column.
+        the classifier is audited. Auditors also reconstruct the other columns of X from z, and look
+        for s there. It raises InputError where X has no such column.
     """
     return LeakageScorer(column, quick, seed)

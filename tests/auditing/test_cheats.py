@@ -14,13 +14,13 @@ import pytest
 from fairbench.api import Knob, Point, Track
 from fairbench.api.dataset import Dataset, Table
 from fairbench.api.method import Method, Representation
-from fairbench.cli.console import show_problems
-from fairbench.cli.leaderboard import show_differences
+from fairbench.cli.console import show_differences, show_problems
 from fairbench.config import RunConfig
 from fairbench.data.prepare import prepare
 from fairbench.errors import ConfigError
 from fairbench.leaderboard.build import Tables, build
 from fairbench.registry import Registry, load_registry
+from fairbench.report.comparisons import describe_differences
 from fairbench.runs.driver import drive
 from fairbench.runs.executors.in_process import InProcessExecutor
 from fairbench.runs.plan import make_plan
@@ -245,7 +245,7 @@ def test_methods_are_compared_on_the_terminal(
     quick: Ran, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = build(quick.store, quick.registry)
-    show_differences(tables, "truncated", "whole-curve")
+    show_differences(describe_differences(tables, "truncated", "whole-curve"))
     assert show_problems(tables) == 0
     told = capsys.readouterr().out
     assert "telling-simulated · blind track" in told
@@ -255,9 +255,9 @@ def test_methods_are_compared_on_the_terminal(
     assert gap == pytest.approx(0.2, abs=0.03)
     assert 0.15 < low < gap < high < 0.25
     with pytest.raises(ConfigError, match="no complete rows on one dataset"):
-        show_differences(tables, "truncated", "centred")
+        describe_differences(tables, "truncated", "centred")
     with pytest.raises(ConfigError, match="No row of truncated has the hyperparameters 'a=1'"):
-        show_differences(tables, "truncated:a=1", "whole-curve")
+        describe_differences(tables, "truncated:a=1", "whole-curve")
 
 
 @pytest.mark.slow

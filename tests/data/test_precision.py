@@ -1,7 +1,6 @@
 """Numbers in another precision: what differs before differs after."""
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -67,12 +66,3 @@ def test_a_list_that_numpy_would_round_is_refused() -> None:
 def test_columns_of_arrow_keep_their_own_kinds() -> None:
     table = pa.table({"a": [2**60, 2**60 + 1] * 3, "b": [0.5] * 6})
     assert len(np.unique(check_matrix(table, "z")[:, 0])) == 2
-
-
-def test_extended_precision_in_a_frame_is_kept() -> None:
-    fine = 1 + np.arange(4) * np.longdouble(2) ** -60
-    if len(np.unique(fine)) == 1:
-        pytest.skip("long numbers are those of double precision here")
-    assert len(np.unique(check_matrix(pd.DataFrame({"a": fine}), "z"))) == 4
-    with pytest.raises(DataError, match=r"z\[1, 0\] is 1e\+4000"):
-        check_matrix(np.array([[1], [np.longdouble("1e4000")]], np.longdouble), "z")
