@@ -44,7 +44,16 @@ class Rows:
     @property
     def x_bytes(self) -> int:
         """Bytes of ``x``, without unpacking it: 2.5 GB for the training images of dSprites."""
-        return self.stored.nbytes if self.pixels is None else len(self.stored) * self.pixels
+        return self.stored.nbytes if self.pixels is None else self.x_values
+
+    @property
+    def x_values(self) -> int:
+        """Number of values of ``x``."""
+        return len(self.stored) * (self.stored.shape[1] if self.pixels is None else self.pixels)
+
+    def some_x(self, every: int) -> np.ndarray:
+        """Return ``x`` of every so many rows, from the first on."""
+        return replace(self, stored=self.stored[::every]).x
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         # Unpickled arrays are writable; in a job's process they must not be.

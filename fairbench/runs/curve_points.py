@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from fairbench.api import AUDIT_ROLES, Ints, Point, Role, iterate_points
+from fairbench.api import Ints, Point, iterate_points
 from fairbench.api.method import Curve, Representation
+from fairbench.data.prepared import Rows
 from fairbench.runs.encoding import checked_codes
 from fairbench.runs.plugin_values import ContractError
-from fairbench.runs.row_order import digest_of, hash_rows, order_by_content
 from fairbench.store.returned_values import short_repr
 
 DEFAULT_POINTS = 16
 """Points at which a single-shot curve is read; both AUFDCs use them."""
 
-_MAX_CELLS = 2_000_000
-"""Rows of all roles times features used to find them: of images some 500 do, for a forward pass of
-all validation rows at 65 settings would take longer than the training."""
-
-_MAX_ROWS = 2_000
-"""Rows of a role used to find them: the same ones at each setting, so differences have little
-noise."""
+_MAX_ROWS, _MAX_VALUES = 2_000, 2_000_000
+"""Rows used to find them, and values of x in these rows: of images some 500 rows do, for a forward
+pass of more at 65 settings would take longer than the training."""
 
 _GRID = 65
 """Settings of the knob tried to find them."""
@@ -79,23 +74,21 @@ def listed_points(curve: Curve, count: int | None) -> tuple[Point, ...] | None:
 
 def points_to_read(
     curve: Curve,
-    features: Mapping[Role, np.ndarray],
-    groups: Mapping[Role, Ints],
+    training: Rows,
     count: int | None,
     *,
     aware: bool = False,
     stochastic: bool = False,
 ) -> tuple[Point, ...]:
-    """Choose the points of a curve that lists none, on the validation set.
+    """Choose the points of a curve that lists none, on the encoder's training rows.
 
     Distortion is measured by the curve's own decoder; without one the points are spread evenly over
-    the knob. Rows of the other roles are encoded among those of the validation set, so that an
-    encoder does not learn which rows these are, and decoded for every group.
+    the knob. On rows of the audit the chosen points would tell the method of their groups.
 
     Parameters
     ----------
-    features, groups : mapping of Role to ndarray
-        x and s of the audit roles.
+    training : Rows
+        Rows that the method has had for its training, with their groups.
     count : int, optional
         How many; default: 16.
     aware, stochastic : bool
@@ -113,7 +106,7 @@ def points_to_read(
     grid = spread(knob.low, knob.high, _GRID)
     settings = (curve.at(Point.of(**{knob.name: value})) for value in grid)
     generators = np.random.default_rng(0).spawn(_GRID) if stochastic else [None] * _GRID
-    rows = _MixedRows.of(features, groups)
+    rows = _SomeRows.of(training)
     measured = [
         rows.distortion(representation, aware, generator)
         for representation, generator in zip(settings, generators, strict=True)
@@ -142,31 +135,21 @@ def points_to_read(
 
 
 @dataclass(frozen=True)
-class _MixedRows:
-    """Some rows of each audit role, in an order that tells nothing of the roles."""
+class _SomeRows:
+    """Some training rows, the same ones at each setting, so that differences have little noise."""
 
     x: np.ndarray  # (n, features)
     s: Ints  # (n,)
-    validation: npt.NDArray[np.bool_]  # (n,)
 
     @classmethod
-    def of(cls, features: Mapping[Role, np.ndarray], groups: Mapping[Role, Ints]) -> _MixedRows:
-        x = features[Role.VALIDATION]
-        every = max(1, len(AUDIT_ROLES) * x.size // _MAX_CELLS, len(x) // _MAX_ROWS)
-        # The same share of all roles: a row that is in or not in it is of no role rather than of
-        # another.
-        mixed = np.concatenate([features[role][::every] for role in AUDIT_ROLES])
-        s = np.concatenate([groups[role][::every] for role in AUDIT_ROLES])
-        counts = [len(groups[role][::every]) for role in AUDIT_ROLES]
-        validation = np.repeat([role is Role.VALIDATION for role in AUDIT_ROLES], counts)
-        hashes = hash_rows(mixed)
-        order = order_by_content(hashes, digest_of(hashes, s))
-        return cls(mixed[order], s[order], validation[order])
+    def of(cls, rows: Rows) -> _SomeRows:
+        every = max(1, rows.x_values // _MAX_VALUES, len(rows.s) // _MAX_ROWS)
+        return cls(rows.some_x(every), rows.s[::every])
 
     def distortion(
         self, representation: Representation, aware: bool, generator: np.random.Generator | None
     ) -> float | None:
-        """Mean squared error of validation rows, summed over columns; None without a decoder.
+        """Mean squared error, summed over columns; None without a decoder.
 
         Raises ContractError: what the method gives cannot be used.
         """
@@ -175,20 +158,15 @@ class _MixedRows:
                 f"at(point) of the curve returned a {type(representation).__name__}, not a "
                 "Representation."
             )
-        s = self.s if aware else None
-        z = representation.encode(self.x, s=s, generator=generator)
+        z = representation.encode(self.x, s=self.s if aware else None, generator=generator)
         z = checked_codes(z, len(self.x), "encode")  # or its decoder would be blamed
-        squares = np.empty(len(self.s))
-        for group in range(int(self.s.max()) + 1):
-            x_hat = representation.decode(z, np.full(len(self.s), group, np.int64))
-            if x_hat is None:
-                return None
-            x_hat = np.asarray(x_hat)  # of a multi-shot method a list will do
-            if x_hat.shape != self.x.shape:
-                raise ContractError(f"decode returned shape {x_hat.shape}; x has {self.x.shape}.")
-            own = self.s == group
-            squares[own] = ((x_hat[own] - self.x[own]) ** 2).sum(axis=1)
-        mean = float(squares[self.validation].mean())
+        x_hat = representation.decode(z, self.s)
+        if x_hat is None:
+            return None
+        x_hat = np.asarray(x_hat)  # of a multi-shot method a list will do
+        if x_hat.shape != self.x.shape:
+            raise ContractError(f"decode returned shape {x_hat.shape}; x has {self.x.shape}.")
+        mean = float(((x_hat - self.x) ** 2).sum(axis=1).mean())
         if not math.isfinite(mean):
             raise ContractError("decode returned values that are not finite.")
         return mean

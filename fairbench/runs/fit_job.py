@@ -308,7 +308,7 @@ class _FittedStack:
     def _read(
         self, unit: Unit, outcome: Representation | Curve
     ) -> tuple[tuple[Point, ...], list[Representation]]:
-        method, data = self.method, self.job.data
+        method = self.method
         if isinstance(outcome, Curve):
             if unit.point is not None:
                 raise ContractError(
@@ -322,8 +322,7 @@ class _FittedStack:
             if points is None:
                 points = points_to_read(
                     outcome,
-                    self.rows.x,
-                    {role: data.roles[role].s for role in AUDIT_ROLES},
+                    self.job.data.roles[Role.ENCODER_TRAIN],
                     self.job.curve_points,
                     aware=self.job.declared.aware,
                     stochastic=self.job.declared.stochastic,

@@ -7,21 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairbench.api import AUDIT_ROLES, Floats, Ints, Knob, Point, Role
+from fairbench.api import Floats, Ints, Knob, Point
 from fairbench.api.method import Curve, Representation
+from fairbench.data.prepared import Rows
 from fairbench.runs.curve_points import listed_points, points_to_read
 from fairbench.runs.plugin_values import ContractError
 
-X = {
-    role: np.random.default_rng(number).normal(size=(300, 2)).astype(np.float32)
-    for number, role in enumerate(AUDIT_ROLES)
-}
-S = {role: np.arange(300) % 2 for role in AUDIT_ROLES}
+X = np.random.default_rng(0).normal(size=(300, 2)).astype(np.float32)
+ROWS = Rows(X, np.arange(300) % 2, {}, np.arange(300))
 
 
 def read(curve: Curve, count: int | None) -> list[float]:
     """Values of the knob at the points that are chosen."""
-    return [p["t"] for p in points_to_read(curve, X, S, count)]
+    return [p["t"] for p in points_to_read(curve, ROWS, count)]
 
 
 class Shrunk(Representation):
@@ -71,56 +69,6 @@ def test_a_knob_of_which_less_is_fairer_is_read_as_well() -> None:
     assert read(Turned(), 9) == pytest.approx([2.0 - t for t in read(Steep(), 9)], abs=1e-4)
 
 
-class Watching(Shrunk):
-    """Keeps what it is asked to encode, and the groups that it is asked to decode for."""
-
-    def __init__(self, share: float, seen: list[Floats], told: list[Ints]) -> None:
-        super().__init__(share, decodes=True)
-        self.seen, self.told = seen, told
-
-    def encode(
-        self, x: Floats, *, s: Ints | None = None, generator: np.random.Generator | None = None
-    ) -> Floats:
-        self.seen.append(x)
-        return x
-
-    def decode(self, z: Floats, s: Ints) -> Floats | None:
-        self.told.append(s)
-        return super().decode(z, s)
-
-
-class Watched(Steep):
-    def __init__(self, seen: list[Floats], told: list[Ints]) -> None:
-        super().__init__()
-        self.seen, self.told = seen, told
-
-    def at(self, point: Point) -> Representation:
-        return Watching(point["t"], self.seen, self.told)
-
-
-def test_neither_encoder_nor_decoder_learns_the_role_or_the_group_of_a_row() -> None:
-    seen, told = list[Floats](), list[Ints]()
-    read(Watched(seen, told), 3)
-    validation = {tuple(row) for row in X[Role.VALIDATION].tolist()}
-    share = [np.mean([tuple(row) in validation for row in x[:450].tolist()]) for x in seen]
-    assert all(0.2 < one < 0.5 for one in share)
-    assert all(len(np.unique(s)) == 1 for s in told)
-
-
-def test_whether_a_row_is_tried_tells_nothing_of_its_role() -> None:
-    """The test set is larger than the validation set; of both the same share is encoded."""
-    rows = dict(zip(AUDIT_ROLES, (1481, 988, 1234), strict=True))
-    x = {
-        role: np.full((count, 1), number, np.float32)
-        for number, (role, count) in enumerate(rows.items())
-    }
-    s = {role: np.arange(count) % 2 for role, count in rows.items()}
-    seen = list[Floats]()
-    points_to_read(Watched(seen, []), x, s, 3)
-    tried = np.bincount(seen[0][:, 0].astype(int)) / list(rows.values())
-    assert tried.max() - tried.min() < 0.01
-
-
 def test_rounding_leads_to_no_value_outside_of_the_knob() -> None:
     class Odd(Steep):
         knob = Knob("t", 0.1234564, 1.7654358)  # to six digits .123456 and 1.76544
@@ -135,7 +83,7 @@ def test_without_a_decoder_they_are_spread_over_the_knob() -> None:
 
 @pytest.mark.parametrize(
     ("given", "told"),
-    [(np.full((900, 2), np.nan), "not finite"), (np.zeros((900, 1)), r"decode returned shape")],
+    [(np.full((300, 2), np.nan), "not finite"), (np.zeros((300, 1)), r"decode returned shape")],
 )
 def test_what_a_decoder_gives_at_any_setting_is_checked(given: Floats, told: str) -> None:
     class Broken(Shrunk):
@@ -153,8 +101,8 @@ def test_what_a_decoder_gives_at_any_setting_is_checked(given: Floats, told: str
 @pytest.mark.parametrize(
     ("codes", "told"),
     [
-        (np.full((900, 2), np.nan), "encode returned values"),
-        (np.zeros(900), "encode returned shape"),
+        (np.full((300, 2), np.nan), "encode returned values"),
+        (np.zeros(300), "encode returned shape"),
     ],
 )
 def test_what_an_encoder_gives_at_any_setting_is_not_laid_to_its_decoder(
