@@ -277,6 +277,11 @@ def show_problems(tables: Sequence[Tables]) -> int:
     return 1 if problems else 0
 
 
+def print_folded(text: str) -> None:
+    """Print a paragraph in lines of at most 80 characters."""
+    out.print(textwrap.fill(" ".join(text.split()), width=80), markup=False)
+
+
 def show_differences(compared: Sequence[MethodDifference]) -> None:
     """Print what two methods differ by."""
     for one in compared:

@@ -126,6 +126,11 @@ def _new_card(
     registry: Registry, table: Path, options: CardOptions, *, output: Path | None, force: bool
 ) -> None:
     """Write a card, check it, and print the next command."""
+    if table.suffix.lower() in (".yaml", ".yml"):
+        raise ConfigError(
+            f"{table} is no table: it ends as dataset cards do.",
+            f"To check a card: fairbench data check {shlex.quote(str(table))}",
+        )
     card = output or Path(f"{slug(table.stem)}.yaml")
     if card.suffix not in (".yaml", ".yml"):
         raise ConfigError(f"--output {card} does not end in .yaml.", "Cards are .yaml files.")

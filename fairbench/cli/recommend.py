@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,10 +10,11 @@ from typing import Annotated
 import typer
 
 from fairbench.api import Access, Track
-from fairbench.cli.console import out, say_unused_columns, show_columns
+from fairbench.cli.console import out, print_folded, say_unused_columns, show_columns
 from fairbench.cli.model_card import check_card_file, make_card, write_card
 from fairbench.cli.options import DataRoot, OneDataset, Results, StoreUrl
 from fairbench.cli.plugins import load_plugins
+from fairbench.cli.recommend_misses import show_misses
 from fairbench.cli.stored_code import warn_of_changed_code
 from fairbench.errors import ConfigError
 from fairbench.metrics.rows import Variant
@@ -26,14 +26,11 @@ from fairbench.models.recommend import (
     Limits,
     Recommendation,
     RecommendQuery,
-    find_nearest_misses,
     parse_track,
-    rank_by_usefulness,
     recommend,
 )
 from fairbench.registry import Registry
 from fairbench.report.format import format_count, format_figure, format_interval
-from fairbench.search.space import declared_space
 
 _LEVEL = 0.05
 """Allowed probability that any certificate is wrong, where none is given."""
@@ -101,17 +98,13 @@ def _show_recommendation(answer: Recommendation, registry: Registry) -> None:
     if answer.certificates is not None:
         _show_certifiable(answer.certificates)
     if answer.chosen is None:
-        _show_misses(answer, registry)
+        show_misses(answer, registry)
         return
     _show_chosen(answer.chosen, answer.candidates, answer.query.limits)
     if answer.certificate is not None:
         _show_certificate(answer.certificate)
     _show_runners_up(answer.accepted, answer.certificates)
     _show_command(answer.chosen)
-
-
-def _print_folded(text: str) -> None:
-    out.print(textwrap.fill(" ".join(text.split()), width=80), markup=False)
 
 
 def _show_query(answer: Recommendation) -> None:
@@ -137,7 +130,7 @@ def _show_query(answer: Recommendation) -> None:
     count = format_count(len(answer.within_limits), "point")
     out.print(f"{wanted} on the validation set: {count} fit{ceiling}", markup=False)
     if (leakage := answer.leakage_of_x) is not None:
-        _print_folded(
+        print_folded(
             f"x itself is within the limit: the auditors find {max(leakage, 0.0):.3f} nats in it "
             "on the validation set. By that estimate nothing needs to be done to keep the limit."
         )
@@ -153,7 +146,7 @@ def _show_chosen(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) 
         markup=False,
     )
     if unused := chosen.unused_columns:
-        _print_folded(say_unused_columns(unused))
+        print_folded(say_unused_columns(unused))
     _show_figures(chosen)
     auditor = chosen.point.chosen_auditor
     by = f" ({auditor.auditor} on {auditor.view})" if auditor else ""
@@ -164,13 +157,13 @@ def _show_chosen(chosen: StoredPoint, candidates: CandidateSet, limits: Limits) 
             best = max(others, key=lambda one: one.mutual_information_validation)
             by += f"; the best found {format_figure(best.mutual_information)} nats on the test set"
         by += ")"
-    _print_folded(
+    print_folded(
         f"I and A_s are what the auditors found{by}, with access {Access.DECODER}: z once, and the "
         "method's own reconstructions. They are lower bounds of what leaks, no guarantee. The "
         "point was chosen on the validation set; the test set had no part in it."
     )
     for warning in _warnings(chosen, candidates, limits):
-        _print_folded(warning)
+        print_folded(warning)
 
 
 def _show_figures(chosen: StoredPoint) -> None:
@@ -228,7 +221,7 @@ def _show_certifiable(certificates: Certificates) -> None:
 
 def _show_certificate(certificate: SelectedCertificate) -> None:
     bound, n = certificate.bound, certificate.candidates
-    _print_folded(
+    print_folded(
         f"Certified: I(Z;S) is at most {bound.information:.4f} nats, whatever anyone computes from "
         f"z; and no classifier of z can have a demographic-parity gap above {bound.gap:.3f}. Each "
         f"of the two holds with {1 - certificate.level:.4g} probability over the {bound.rows:,} "
@@ -280,13 +273,13 @@ def _show_runners_up(accepted: Sequence[StoredPoint], certificates: Certificates
 def _show_command(chosen: StoredPoint) -> None:
     unit = chosen.unit
     if unit.track == Track.AWARE:
-        _print_folded(
+        print_folded(
             f"{unit.method} is of the aware track: it takes s of every new row, which fairbench "
             "encode does not read."
         )
         return
     if chosen.model.method is None:
-        _print_folded(
+        print_folded(
             f"{unit.method} is not installed here: to encode new rows, install {unit.plugin}."
         )
     warn_of_changed_code(chosen.model)
@@ -301,84 +294,3 @@ def _show_command(chosen: StoredPoint) -> None:
     out.print(f"\nTo use it:\n  {shlex.join(words)}", markup=False)
     if unit.encoder is None:
         out.print("  (its encoder was not stored: this command says how to get one)", markup=False)
-
-
-# ---- where nothing fits --------------------------------------------------------------------
-
-
-def _show_misses(answer: Recommendation, registry: Registry) -> None:
-    out.print("\nNothing fits.", markup=False, style="bold")
-    options = _certified_misses(answer) if answer.within_limits else _misses(answer)
-    out.print("What to try:", markup=False)
-    if options:
-        out.print(f"  {' or '.join(options)}", markup=False)
-    untried = [
-        name for name in answer.untried if answer.certificates is None or name in answer.certifiable
-    ]
-    if untried:
-        model = answer.candidates.points[0].model
-        words = ["fairbench", "run", *model.data_options, "--methods", ",".join(untried)]
-        command = shlex.join([*words, *model.results.location.options])
-        out.print(f"  other methods: {command}", markup=False)
-    ranked = rank_by_usefulness(answer.candidates.points)
-    unit = next((point.unit for point in ranked if "baseline" not in point.unit.tags), None)
-    if unit is None:
-        return
-    method = unit.method
-    if "single-shot" in unit.tags:
-        out.print(f"  more points: fairbench run --methods {method} ... --points 32", markup=False)
-    if method in registry.methods and declared_space(registry.methods[method], {}):
-        out.print(
-            f"  other hyperparameters: fairbench run --methods {method} ... --tune 20",
-            markup=False,
-        )
-
-
-def _misses(answer: Recommendation) -> list[str]:
-    """Print how near the best came; return options that would let them in."""
-    limits = answer.query.limits
-    nearest = find_nearest_misses(answer.candidates, limits)
-    options = []
-    if nearest.tight is not None and limits.accuracy is not None:
-        accuracy = nearest.tight.figures.get("accuracy_y_validation") or 0.0
-        _print_folded(
-            f"Within {limits.leakage:g} nats the most accurate is {nearest.tight.title}: A_y = "
-            f"{accuracy:.3f} on the validation set."
-        )
-        options.append(f"--min-accuracy {int(accuracy * 1000) / 1000:g}")
-    if nearest.accurate is not None:
-        leakage = nearest.accurate.figure("mutual_information_validation")
-        among = "" if limits.accuracy is None else f"Of those with A_y >= {limits.accuracy:g} "
-        _print_folded(
-            f"{among}{nearest.accurate.title} leaks least: I = {leakage:.4f} nats on the "
-            "validation set."
-        )
-        options.append(f"--max-leakage {int(leakage * 1000 + 1) / 1000:g}")
-    elif limits.accuracy is not None:
-        _print_folded(f"No point has A_y >= {limits.accuracy:g} on the validation set.")
-    return options
-
-
-def _certified_misses(answer: Recommendation) -> list[str]:
-    """Print the lowest certified bound; return options that would let it in."""
-    options = []
-    bounds = answer.certificates.by_point if answer.certificates else {}
-    accurate = filter(answer.query.limits.allows_accuracy, answer.candidates.points)
-    certified = [point for point in accurate if point.key in bounds]
-    if certified:
-        least = min(certified, key=lambda point: bounds[point.key].information)
-        bound = bounds[least.key].information
-        _print_folded(
-            f"The lowest certified bound is that of {least.title}: I(Z;S) <= {bound:.4f} nats."
-        )
-        if not least.is_baseline:
-            options.append(f"--max-leakage {int(bound * 1000 + 1) / 1000:g}")
-    _print_folded(
-        "A certificate needs a z that many people share. Quantised methods have one "
-        f"({', '.join(answer.certifiable) or 'none is registered'}), and so may others where z "
-        "takes few values. Fewer codes, or more test rows, make it tighter. So do fewer "
-        "candidates, but only where they are decided before the test rows are looked at: to leave "
-        "some out now that these bounds are known would make the statement untrue. Without "
-        "--certified there is what auditors found: a lower bound."
-    )
-    return options

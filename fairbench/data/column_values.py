@@ -244,6 +244,11 @@ def _hint(name: str, value: str, decimal: Decimal) -> str:
         return f"Declare the column a category under `features` of the card: {name}: category"
     if mark := hint_missing(value):
         return f"{mark}; or declare the column a category under `features`: {name}: category"
+    if re.match(r"\s*[<>~\u2264\u2265]", value):  # below, or above, what could be measured
+        return (
+            "Write a number for it in the table, such as the limit; or, if it is not known, write "
+            f"in the card: missing_values: [{json.dumps(value, ensure_ascii=False)}]"
+        )
     return (
         "Correct the table; or declare the column a category under `features` of the card: "
         f"{name}: category"

@@ -169,9 +169,10 @@ def coded(
         column: pd.Series = frame[name]
         text = str(name)
         if column.isna().any():
-            row = int(np.flatnonzero(column.isna())[0])
+            missing = np.flatnonzero(column.isna())
+            more = f" (missing in {len(missing):,} of {len(column):,} rows)"
             raise DataError(
-                f"Column {text!r} has no value in row {row + 1} (and maybe others).",
+                f"Row {missing[0] + 1}: the column {text!r} has no value{more}.",
                 "Fill in missing values; those of a category can be a category of their own.",
             )
         if column.dtype.kind in "biuf":
