@@ -165,7 +165,7 @@ def test_every_option_is_on_the_page_and_in_the_help(fairbench_here: Call) -> No
 
 
 OPTIONS = (
-    "z s y x roles seed quick json against results dataset audit again executor ray-address "
+    "z s y x roles people seed quick json against results dataset audit again executor ray-address "
     "in-process workers data-root timeout store"
 )
 

@@ -23,7 +23,8 @@ Y = (X["told"] + X["other"] > 1).astype(int)
 def test_it_is_minus_the_information_that_an_audit_finds() -> None:
     score = fairbench.leakage_scorer("side")
     leaky = fairbench.FairRepresentation("noise", noise=0.1).fit(X, s="side")
-    expected = fairbench.audit(leaky.transform(X), S, quick=True, seed=0).i
+    features = X.drop(columns="side")
+    expected = fairbench.audit(leaky.transform(X), S, x=features, quick=True, seed=0).i
     assert expected > 0
     assert score(leaky, X) == -expected
     again = pickle.loads(pickle.dumps(score))
@@ -34,6 +35,14 @@ def test_auditors_that_found_less_than_nothing_are_no_better_than_nothing() -> N
     fair = fairbench.FairRepresentation("leace").fit(X, s="side")
     assert fairbench.audit(fair.transform(X), S, quick=True, seed=0).i < 0
     assert fairbench.leakage_scorer("side")(fair, X) == 0.0
+
+
+def test_features_that_auditors_cannot_take_are_left_out_with_a_warning() -> None:
+    """What a pipeline imputes, they cannot."""
+    leaky = fairbench.FairRepresentation("noise", noise=0.1, unknown="common").fit(X, s="side")
+    gaps = X.assign(told=X["told"].where(X["told"] > -1))
+    with pytest.warns(UserWarning, match="auditors do not see what z reconstructs of X"):
+        assert fairbench.leakage_scorer("side")(leaky, gaps) < -0.1
 
 
 def test_of_a_pipeline_it_audits_what_reaches_the_classifier() -> None:
