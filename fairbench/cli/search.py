@@ -20,9 +20,9 @@ from fairbench.errors import ConfigError
 from fairbench.files import is_writable
 from fairbench.files.paths import split_paths
 from fairbench.registry import Registry
+from fairbench.report import search_files
 from fairbench.report.format import format_count, format_seconds
 from fairbench.runs.hyperparameters import params_by_method, params_on
-from fairbench.search import outputs as search_files
 from fairbench.search.config import Objective, SamplerName, SearchConfig
 from fairbench.search.estimate import trial_seconds
 from fairbench.search.space import held_params, search_space

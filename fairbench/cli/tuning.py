@@ -13,10 +13,10 @@ from fairbench.config import Rerun, RunConfig, build_config
 from fairbench.data.prepared import Prepared
 from fairbench.errors import ConfigError, FairbenchError, PluginError, StoreError, in_one_line
 from fairbench.registry import Registry
+from fairbench.report import search_files
 from fairbench.runs.hyperparameters import params_on
 from fairbench.runs.method_answers import ask
 from fairbench.runs.plan import Plan, make_budget, resolve_methods, units_of
-from fairbench.search import outputs as search_files
 from fairbench.search.config import SearchConfig
 from fairbench.search.space import declared_space, held_params, search_space
 from fairbench.search.study import FIRST_SEED, Search

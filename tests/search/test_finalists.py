@@ -10,9 +10,9 @@ import pytest
 
 from fairbench.cli.progress import TrialDisplay
 from fairbench.errors import ConfigError
+from fairbench.report import search_files
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.unit_result import UnitResult
-from fairbench.search import outputs as search_files
 from fairbench.search.trials import TrialOutcome
 from fairbench.store.status import Status
 from tests.search.bench import Answer, Answers, Bench, BowlParams, bowl, same

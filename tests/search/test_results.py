@@ -12,12 +12,12 @@ import yaml
 
 from fairbench.errors import StoreError
 from fairbench.leaderboard import build as leaderboard
+from fairbench.report import search_files
 from fairbench.runs.driver import drive
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.hyperparameters import validate_params
 from fairbench.runs.plan import Plan, make_budget, units_of
 from fairbench.runs.training import TrainingRun
-from fairbench.search import outputs as search_files
 from fairbench.store.records import UnitRecord
 from tests.search.bench import Answers, Bench, Bowl, bowl
 

@@ -21,13 +21,13 @@ from fairbench.api.method import Method
 from fairbench.data.prepare import prepare
 from fairbench.data.splits import rotating
 from fairbench.errors import CheckError, ConfigError, PluginError, StoreError, UnknownNameError
+from fairbench.report import search_files
 from fairbench.runs.audit_job import AuditJob
 from fairbench.runs.executors.base import Event, Failed, Finished
 from fairbench.runs.executors.shared import SharedExecutor
 from fairbench.runs.fit_job import FitJob
 from fairbench.runs.job import Job
 from fairbench.runs.unit_result import UnitResult
-from fairbench.search import outputs as search_files
 from fairbench.search.space import search_space
 from fairbench.search.study import FIRST_SEED, Search
 from fairbench.search.trials import TrialOutcome, validation_area

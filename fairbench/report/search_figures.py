@@ -1,26 +1,29 @@
-"""Figures of a search: its history, the importance of parameters, the Pareto set.
-
-Colours are of Okabe and Ito's palette, which colour-blind people tell apart; shapes say the same.
-"""
+"""Figures of a search: its history, the importance of parameters, the Pareto set."""
 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fairbench.report.style import COLOURS, GREY, new_figure, styled
 from fairbench.search.study import Search
 from fairbench.search.trials import Trial, TrialOutcome
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREY, BLACK = "#0072B2", "#D55E00", "#8c8c8c", "#000000"
+BLUE, ORANGE, BLACK = COLOURS[0], COLOURS[1], COLOURS[6]
 
 _MARKS = {TrialOutcome.DIVERGED: ("x", "diverged"), TrialOutcome.FAILED: ("+", "failed")}
 
 
+@styled()
 def draw_history(search: Search) -> bytes:
     """Area of each trial and the best so far, by number; PNG."""
+    from matplotlib.ticker import MaxNLocator
+
     figure, axes = _figure(search, "every trial, and the best so far")
     complete = _complete(search)
     numbers = [trial.number for trial in complete]
@@ -52,12 +55,13 @@ def draw_history(search: Search) -> bytes:
             )
     axes.set_xlabel("trial")
     axes.set_ylabel("AUFDC on the validation set (lower is better)")
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.margins(y=0.12)
     _legend(figure)
     return _png(figure)
 
 
+@styled()
 def draw_importance(search: Search, table: pd.DataFrame) -> bytes:
     """One bar per parameter and objective; PNG."""
     objectives = [name for name in table.columns if name != "parameter"]
@@ -79,6 +83,7 @@ def draw_importance(search: Search, table: pd.DataFrame) -> bytes:
     return _png(figure)
 
 
+@styled()
 def draw_front(search: Search) -> bytes:
     """Both objectives of each trial, and the Pareto set; PNG."""
     figure, axes = _figure(search, "all trials, and those that no other beats in both")
@@ -123,28 +128,23 @@ def _by_values(trials: list[Trial]) -> dict[tuple[float, ...], list[int]]:
     return table
 
 
-def _legend(figure: Any) -> None:
+def _legend(figure: Figure) -> None:
     """Beside the plot, where it hides nothing."""
-    figure.legend(frameon=False, loc="outside right upper", fontsize=9)
+    figure.legend(loc="outside right upper")
 
 
-def _figure(search: Search, what: str, *, height: float = 4.2) -> tuple[Any, Any]:
-    """An empty plot that needs no display, titled with method, dataset and budget."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.4, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
+def _figure(search: Search, what: str, *, height: float = 4.2) -> tuple[Figure, Axes]:
+    """An empty plot, titled with method, dataset and budget."""
+    figure = new_figure(8.4, height)
+    (axes,) = figure.axes
     source = " (SIMULATED)" if search.data.simulated else ""
     head = f"{search.method.name} on {search.data.info.name}{source}, budget {search.budget.label}"
-    axes.set_title(f"{head}\n{what}", loc="left", fontsize=10)
+    axes.set_title(f"{head}\n{what}", loc="left")
     return figure, axes
 
 
-def _png(figure: Any) -> bytes:
+def _png(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     # No date and no version in the file: the same trials give the same bytes.
-    figure.savefig(buffer, format="png", dpi=150, metadata={"Software": None})
+    figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()

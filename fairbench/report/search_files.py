@@ -53,7 +53,7 @@ def keep_others(output: Path) -> None:
 
 def write(search: Search, output: Path | None = None) -> list[Path]:
     """Write all files of a search that has ended; return their paths, or raise StoreError."""
-    from fairbench.search.figures import draw_front, draw_history, draw_importance
+    from fairbench.report.search_figures import draw_front, draw_history, draw_importance
 
     folder = folder_of(search)
     two = len(search.config.objectives) > 1
