@@ -85,9 +85,11 @@ def _check_array(stream: IO[bytes], size: int) -> None:
     shape, _, kind = readers[version](stream)
     if kind.hasobject:
         return  # pickled objects, which the reader refuses
-    promised = math.prod(shape) * kind.itemsize
-    if promised > size - stream.tell():
+    promised, there = math.prod(shape) * kind.itemsize, size - stream.tell()
+    if promised > there:
         raise ValueError(f"its header promises {promised:,} bytes; it holds {size:,}")
+    if promised < there:  # whoever holds the file has them, and nobody audits them
+        raise ValueError(f"{there - promised:,} bytes stand behind its array")
 
 
 def _check_archive(stream: IO[bytes], size: int) -> None:

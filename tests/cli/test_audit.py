@@ -56,6 +56,7 @@ def files(tmp_path: Path) -> Path:
     frame[:-1].to_csv(tmp_path / "short.csv", index=False)
     (tmp_path / "empty.npy").write_bytes(b"")
     (tmp_path / "cut.npy").write_bytes((tmp_path / "z.npy").read_bytes()[:200])
+    (tmp_path / "longer.npy").write_bytes((tmp_path / "z.npy").read_bytes() + s.tobytes())
     header = {"descr": "<f8", "fortran_order": False, "shape": (30_000_000, 1_000_000)}
     with (tmp_path / "huge.npy").open("wb") as stream:  # row 12: 218 TiB
         np.lib.format.write_array_header_1_0(stream, header)
@@ -120,6 +121,7 @@ GOOD_S = ("--s", "s.npy")
         (["--z", "both.npz:x", *GOOD_S], "no array 'x'"),
         (["--z", "empty.npy", *GOOD_S], "empty.npy"),
         (["--z", "cut.npy", *GOOD_S], "cut.npy is damaged"),
+        (["--z", "longer.npy", *GOOD_S], "bytes stand behind its array"),
         (["--z", "cut.npz", *GOOD_S], "cut.npz is damaged"),
         (["--z", "huge.npy", *GOOD_S], "its header promises 240,000,000,000,000 bytes"),
         (["--z", "words.npy", *GOOD_S], "words.npy holds pickled objects or is not a npy file"),
