@@ -189,7 +189,7 @@ def notes_on(
                     f"{what} (of H(S)): it is almost a copy. Drop it, unless an encoder that sees "
                     "it is what you want to measure."
                 )
-    if not copied and (note := _note_repeated(x, sensitive.values())):
+    if not copied and (note := _note_repeated(x, list(sensitive.values()))):
         notes.append(note)
     if onehot and width > WIDE:
         notes.append(
@@ -199,12 +199,18 @@ def notes_on(
     return tuple(notes)
 
 
-def _note_repeated(x: pd.DataFrame, sensitive: Iterable[Ints]) -> str | None:
-    """Note that equal rows seem to be of the same people; not where a column tells s anyway."""
+def _note_repeated(x: pd.DataFrame, sensitive: Collection[Ints]) -> str | None:
+    """Note that rows seem to be of the same people; not where a column tells s anyway."""
     import pandas as pd
 
     value, _ = pd.factorize(pd.util.hash_pandas_object(x, index=False))
     if not all(seem_repeated(value, s) for s in sensitive):
+        for name in x.columns:
+            if all(seem_repeated(pd.factorize(x[name])[0], s) for s in sensitive):
+                return (
+                    f"rows with one value of {str(name)!r} have one s: if it tells people apart, "
+                    "of whom some have several rows, keep one row of each and drop the column."
+                )
         return None
     again = (np.bincount(value)[value] > 1).mean()
     return (

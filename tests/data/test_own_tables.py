@@ -175,6 +175,17 @@ def test_several_rows_of_the_same_people_are_noted(tmp_path: Path) -> None:
     assert not noted(copied, "\nallowed_copies: [code]")
 
 
+def test_a_column_that_tells_people_with_several_rows_apart_is_noted(tmp_path: Path) -> None:
+    """Another column varies from visit to visit, so no two rows are equal."""
+    patients = people().assign(patient=np.arange(900))
+    visits = pd.concat([patients] * 3, ignore_index=True)
+    visits["pulse"] = np.random.default_rng(2).normal(size=len(visits))
+    (note,) = (n for n in prepared(tmp_path, visits, "sensitive: sex").notes if "people" in n)
+    assert note.startswith("rows with one value of 'patient' have one s")
+    without = prepared(tmp_path, visits.drop(columns="patient"), "sensitive: sex")
+    assert not any("people" in note for note in without.notes)
+
+
 def test_an_index_of_rows_is_no_column(tmp_path: Path) -> None:
     table = people().sort_values("sex")
     table.to_parquet(tmp_path / "people.parquet")
