@@ -172,7 +172,7 @@ def coded(
             missing = np.flatnonzero(column.isna())
             more = f" (missing in {len(missing):,} of {len(column):,} rows)"
             raise DataError(
-                f"Row {missing[0] + 1}: the column {text!r} has no value{more}.",
+                f"Column {text!r} has no value in row {missing[0] + 1}{more}.",
                 "Fill in missing values; those of a category can be a category of their own.",
             )
         if column.dtype.kind in "biuf":
