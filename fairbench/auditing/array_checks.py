@@ -128,9 +128,10 @@ def _one_row_per_person(
     rng = _generator("rows of people", seed, z)
     kept = {}
     for role, own in rows.items():
-        drawn = rng.permutation(own)
-        only = np.sort(drawn[np.unique(person[drawn], return_index=True)[1]])
-        kept[role] = own if role is Role.AUDITOR_TRAIN else only
+        kept[role] = own
+        if role is not Role.AUDITOR_TRAIN:
+            drawn = rng.permutation(own)
+            kept[role] = np.sort(drawn[np.unique(person[drawn], return_index=True)[1]])
     return kept
 
 

@@ -1,7 +1,8 @@
 """Parts of numbers that neither equality nor double precision shows: auditors see them as columns.
 
-A zero has a sign, though both zeros are equal; whole numbers beyond 2^53 and numbers of extended
-precision have digits that double precision rounds away. Whoever holds z has them all.
+A zero has a sign, though both zeros are equal; whole numbers beyond 2^53 have digits that double
+precision rounds away. Whoever holds z has them all. Beside fractions such whole numbers are in
+extended precision; users' own numbers of that kind are refused before.
 """
 
 from __future__ import annotations

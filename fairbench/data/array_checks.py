@@ -133,12 +133,7 @@ def check_people(value: Any, name: str) -> Ints:
     """
     import pandas as pd
 
-    held = unwrapped(value, name)
-    if is_frame(held):
-        values = held.iloc[:, 0] if held.ndim == 2 and held.shape[1] == 1 else held
-    else:
-        array = as_array(held, name)
-        values = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    values = _single_column(value, name)
     if values.ndim != 1:
         raise DataError(f"{name} has the shape {values.shape}: it must be one value per row.")
     codes = pd.factorize(values)[0]
@@ -175,10 +170,7 @@ def check_tasks(value: Any, name: str) -> dict[str, tuple[tuple[str, ...], Ints]
 
 def role_rows(value: Any, name: str, n: int) -> dict[Role, Ints]:
     """Return the row numbers of each role in a column of role names; encoder-train is left out."""
-    held = unwrapped(value, name)
-    values = held.to_numpy() if is_frame(held) else as_array(held, name)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
+    values = _single_column(value, name)
     if values.ndim != 1:
         raise DataError(f"{name} has the shape {values.shape}: one role per row, {_shape(1)}.")
     check_rows({"z": n, name: len(values)})
@@ -220,6 +212,12 @@ def check_rows(lengths: dict[str, int]) -> None:
                 f"{first} has {lengths[first]:,} rows and {name} has {rows:,}: row i of each must "
                 "be the same person (a CSV file has a first line of names, which is no row)."
             )
+
+
+def _single_column(value: Any, name: str) -> np.ndarray:
+    """Return the one column of a table ``(n,)``; other shapes as they are."""
+    array = as_array(unwrapped(value, name), name)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def _coded_classes(values: np.ndarray, name: str) -> tuple[tuple[str, ...], Ints]:
