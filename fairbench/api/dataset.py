@@ -71,6 +71,9 @@ class Table:
         Rows of another domain: no method, auditor or classifier of the others is fitted on them.
     decimal : str
         Sign before the decimals of numbers in the file, ``.`` or ``,``; new rows have it too.
+    person : ndarray of int64, shape (n,), optional
+        Number of the person of each row, from 0, where people have several rows: all rows of a
+        person get one role, and one of them is validated or tested. None: each row is a person.
     missing_values : tuple of str
         Cells of new rows that count as missing, besides empty ones, as they did in the file.
     """
@@ -88,6 +91,7 @@ class Table:
     target: npt.NDArray[np.bool_] | None = None
     decimal: Literal[".", ","] = "."
     missing_values: tuple[str, ...] = ()
+    person: Ints | None = None
 
 
 @dataclass(frozen=True)

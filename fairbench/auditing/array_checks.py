@@ -16,7 +16,7 @@ from fairbench.auditing.unseen_parts import with_unseen_parts
 from fairbench.data import array_checks
 from fairbench.data.card_table import MAX_NUMBERS
 from fairbench.data.column_values import is_number
-from fairbench.data.roles import deal
+from fairbench.data.roles import deal, one_row_each
 from fairbench.errors import ConfigError, DataError
 from fairbench.stats.seeds import derive_seed
 
@@ -115,8 +115,7 @@ def _one_row_per_person(
 ) -> dict[Role, Ints]:
     """Leave one row of each person, drawn by chance, in the roles that figures are of.
 
-    Intervals and certificates are of rows that are independent of each other. Raises DataError: a
-    person has rows in two roles.
+    Raises DataError: a person has rows in two roles.
     """
     for one, other in combinations(rows, 2):
         both = np.intersect1d(person[rows[one]], person[rows[other]])
@@ -126,13 +125,10 @@ def _one_row_per_person(
                 "a person one role, or leave roles out."
             )
     rng = _generator("rows of people", seed, z)
-    kept = {}
-    for role, own in rows.items():
-        kept[role] = own
-        if role is not Role.AUDITOR_TRAIN:
-            drawn = rng.permutation(own)
-            kept[role] = np.sort(drawn[np.unique(person[drawn], return_index=True)[1]])
-    return kept
+    return {
+        role: own if role is Role.AUDITOR_TRAIN else one_row_each(own, person, rng)
+        for role, own in rows.items()
+    }
 
 
 def _generator(use: str, seed: int, z: np.ndarray) -> np.random.Generator:

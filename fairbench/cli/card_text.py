@@ -45,6 +45,7 @@ class CardText:
     labels: tuple[LabelText, ...]
     features: Mapping[str, ColumnKind]
     drop: Mapping[str, str]
+    person: str | None
     test: tuple[str, str] | None
     missing: MissingPolicy
     onehot: bool
@@ -97,6 +98,9 @@ def card_text(card: CardText, frame: pd.DataFrame, path: Path) -> str:
         lines += ["", "# Neither X, S nor Y.", "drop:"]
         lines += [_item(quoted(column), why) for column, why in card.drop.items()]
     lines.append("")
+    if card.person:
+        comment = _values(frame[card.person], ColumnKind.CATEGORY, card.decimal).split(":")[0]
+        lines.append(_line("", "person", quoted(card.person), f"{comment}: whose row it is"))
     if card.test:
         column, value = card.test
         text = f"{{column: {quoted(column)}, value: {quoted(value)}}}"

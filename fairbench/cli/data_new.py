@@ -80,6 +80,12 @@ def data_new_command(
             help="Columns whose numbers are codes, such as zip codes, separated by commas.",
         ),
     ] = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Names or ids of people, where some have several rows."
+        ),
+    ] = None,
     test: Annotated[
         str | None,
         typer.Option(metavar="COLUMN:VALUE", help="Column and value of the official test rows."),
@@ -110,6 +116,7 @@ def data_new_command(
         labels=tuple(label) if label else None,
         drop=_names(drop),
         categories=_names(category) or (),
+        person=person,
         test=test,
         missing=missing,
         onehot=onehot,
@@ -179,6 +186,7 @@ def _named(options: CardOptions) -> set[str]:
     with_value = [*options.bins, *(options.labels or ()), options.test or ""]
     heads = {text[:end] for text in with_value for end, mark in enumerate(text) if mark == ":"}
     columns = [*(options.sensitive or ()), *(options.drop or ()), *options.categories]
+    columns += [options.person] if options.person else []
     return heads | {*with_value, *columns}
 
 
@@ -245,16 +253,19 @@ def _contents(
             )
     labels = tuple(_label(text, frame, options.decimal) for text in options.labels or ())
     test = _test(options.test, frame) if options.test else None
+    if options.person is not None:
+        _check_values("--person", options.person, frame)
     taken = _one_use_each(
         [("--sensitive", column) for column in sensitive]
         + [("--label", label.column) for label in labels]
         + ([("--test", test[0])] if test else [])
+        + ([("--person", options.person)] if options.person is not None else [])
     )
     drop = dict.fromkeys(options.drop or (), "")
     if used := next((column for column in drop if column in taken), None):
         raise ConfigError(
             f"--drop: the column {used!r} is also named by {taken[used]}.",
-            "Take it out of --drop: a column of --sensitive, --label or --test is never in X.",
+            "Take it out of --drop: it is never in X.",
         )
     for option, columns in (("--drop", drop), ("--category", options.categories)):
         for column in columns:
@@ -283,6 +294,7 @@ def _contents(
         labels=labels,
         features=features,
         drop=drop,
+        person=options.person,
         test=test,
         missing=options.missing,
         onehot=options.onehot,

@@ -50,6 +50,7 @@ class CardOptions:
     labels: tuple[str, ...] | None
     drop: tuple[str, ...] | None
     categories: tuple[str, ...]
+    person: str | None
     test: str | None
     missing: MissingPolicy
     onehot: bool
@@ -126,10 +127,10 @@ def ask_missing(frame: pd.DataFrame, options: CardOptions, table: Path) -> CardO
 
 
 def _has_a_use(name: str, options: CardOptions) -> bool:
-    """Return whether a column is sensitive, a label or that of the test rows."""
+    """Return whether a column is sensitive, a label, or that of people or of the test rows."""
     with_value = (*(options.labels or ()), options.test or "")
     named = any(text == name or text.startswith(f"{name}:") for text in with_value)
-    return named or name in (options.sensitive or ())
+    return named or name == options.person or name in (options.sensitive or ())
 
 
 def _show_table(frame: pd.DataFrame, decimal: Decimal) -> None:

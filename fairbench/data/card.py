@@ -154,6 +154,7 @@ class Card(CardPart):
     # Further cells that count as missing values, beside those of csv_files.MISSING
     missing_values: Annotated[tuple[str, ...], OneOrMore] = ()
     test: OfficialTest | None = None
+    person: str | None = None  # names or numbers of people, where some have several rows
     # Columns that may be in X though they determine s
     allowed_copies: Annotated[tuple[str, ...], OneOrMore] = ()
     iterations: int | None = Field(None, ge=1)  # training steps of the full budget
@@ -227,6 +228,8 @@ class Card(CardPart):
         yield from (("allowed_copies", name) for name in self.allowed_copies)
         if self.test:
             yield "test", self.test.column
+        if self.person is not None:
+            yield "person", self.person
 
     def leaves_out(self, column: str) -> bool:
         """Return whether no value of a column is read: it is dropped, or no feature."""

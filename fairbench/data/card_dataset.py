@@ -149,6 +149,7 @@ _APART = (
     ("features", "unseen"),
     ("features", "domains"),
     ("features", "test"),
+    ("features", "person"),
     ("features", "drop"),
     ("sensitive", "labels"),
     ("sensitive", "domains"),
@@ -157,5 +158,10 @@ _APART = (
     ("sensitive", "unseen"),
     ("labels", "unseen"),
     ("unseen", "test"),
+    ("person", "sensitive"),
+    ("person", "labels"),
+    ("person", "unseen"),
+    ("person", "test"),
+    ("person", "drop"),
 )
 """Keys that must not share a column."""

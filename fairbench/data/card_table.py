@@ -42,7 +42,7 @@ MAX_NUMBERS = 10
 MAX_CLASSES = 50
 """Most classes of a label."""
 
-_OUTSIDE_X = ("sensitive", "labels", "unseen", "domains", "test")
+_OUTSIDE_X = ("sensitive", "labels", "unseen", "domains", "test", "person")
 """Keys whose columns are read beside X."""
 
 
@@ -89,6 +89,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
         )
         for part in card.domains
     }
+    person = _people(card, frame)
     is_test = None
     if card.test:
         is_test = np.asarray(texts(frame[card.test.column]) == card.test.value)
@@ -103,7 +104,10 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
     for what, codes in sensitive.items():
         check_copies(x, codes, card.allowed_copies, where, what=what)
     onehot = card.encoding is Encoding.ONEHOT
-    notes = (*unmarked, *notes_on(x, sensitive, onehot=onehot, decimal=card.decimal))
+    notes = (
+        *unmarked,
+        *notes_on(x, sensitive, onehot=onehot, decimal=card.decimal, person=person),
+    )
     if card.decimal == ".":
         notes += notes_on_points(frame[_columns_of_numbers(card, kinds)], card.separator)
     if len(frame) < len(whole):
@@ -124,6 +128,7 @@ def table_of(card: Card, frame: pd.DataFrame, where: str) -> Table:
         domains=domains,
         decimal=card.decimal,
         missing_values=card.missing_values,
+        person=person,
     )
 
 
@@ -138,6 +143,15 @@ def _kinds(card: Card, frame: pd.DataFrame, where: str) -> dict[str, ColumnKind]
         raise DataError(f"{where}: no column is left for X.", "Name some under `features`.")
     check_notation(frame[[name for name, kind in chosen.items() if not kind]], where, card.decimal)
     return {name: kind or guess_kind(frame[name], card.decimal) for name, kind in chosen.items()}
+
+
+def _people(card: Card, frame: pd.DataFrame) -> Ints | None:
+    """Return the number of the person of each row, ``(n,)``; None where each row is a person."""
+    if card.person is None:
+        return None
+    return np.unique(texts(frame[card.person]).to_numpy(str), return_inverse=True)[1].astype(
+        np.int64
+    )
 
 
 def _columns_of_numbers(card: Card, kinds: Mapping[str, ColumnKind]) -> list[str]:

@@ -146,11 +146,17 @@ def check_copies(
 
 
 def notes_on(
-    x: pd.DataFrame, sensitive: Mapping[str, Ints], *, onehot: bool, decimal: Decimal = "."
+    x: pd.DataFrame,
+    sensitive: Mapping[str, Ints],
+    *,
+    onehot: bool,
+    decimal: Decimal = ".",
+    person: Ints | None = None,
 ) -> tuple[str, ...]:
     """Return doubts about a table that can still be used, one sentence each.
 
     ``sensitive``: codes of s, and of its parts where it has several, by what a note calls them.
+    ``person``: number of the person of each row, ``(n,)``; None: each row is a person.
     """
     notes = []
     width, copied = 0, False
@@ -189,8 +195,12 @@ def notes_on(
                     f"{what} (of H(S)): it is almost a copy. Drop it, unless an encoder that sees "
                     "it is what you want to measure."
                 )
-    if not copied and (note := _note_repeated(x, list(sensitive.values()))):
+    rows = slice(None) if person is None else np.unique(person, return_index=True)[1]
+    held = [s[rows] for s in sensitive.values()]
+    if not copied and (note := _note_repeated(x.iloc[rows], held)):
         notes.append(note)
+    if person is not None and len(held[0]) == len(person):
+        notes.append("the column under `person` differs in every row: each is then a person.")
     if onehot and width > WIDE:
         notes.append(
             f"one-hot encoding makes {width:,} columns: merge rare categories, or use "
@@ -209,13 +219,14 @@ def _note_repeated(x: pd.DataFrame, sensitive: Collection[Ints]) -> str | None:
             if all(seem_repeated(pd.factorize(x[name])[0], s) for s in sensitive):
                 return (
                     f"rows with one value of {str(name)!r} have one s: if it tells people apart, "
-                    "of whom some have several rows, keep one row of each and drop the column."
+                    f"of whom some have several rows, write in the card `person: {name}`."
                 )
         return None
     again = (np.bincount(value)[value] > 1).mean()
     return (
         f"{again:.0%} of the rows are equal to another one, with the same s: if they are of the "
-        "same people, keep one row of each, or auditors recognise people."
+        "same people, name the column that tells these apart under `person` in the card, or keep "
+        "one row of each; or auditors recognise people."
     )
 
 

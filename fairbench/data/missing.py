@@ -28,6 +28,7 @@ _CANNOT_BE = {
     "unseen": "a label of an unseen task",
     "domains": "a domain",
     "test": "what marks the test rows",
+    "person": "what tells people apart",
 }
 """What a column without values cannot be, by the key of the card that names it."""
 

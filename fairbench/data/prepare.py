@@ -73,6 +73,7 @@ def prepare(
     if table.target is not None:
         elsewhere = replace(table, is_test=None)
         everywhere = everyone[table.target]
+        _check_people_apart(table, dataset.name)
         roles_there = _roles(elsewhere, everywhere, split, dataset, "target")
         there = dealt(roles_there)
         target = Prepared(
@@ -108,7 +109,8 @@ def _roles(
     """Deal some rows of a table to the roles; ``domain``: of a shift, if the table has one."""
     is_test = None if table.is_test is None else table.is_test[rows]
     y = {task: labels[rows] for task, labels in table.y.items()}
-    part = replace(table, s=table.s[rows], y=y, is_test=is_test)
+    person = None if table.person is None else table.person[rows]
+    part = replace(table, s=table.s[rows], y=y, is_test=is_test, person=person)
     try:
         dealt = assign_roles(part, split, audit_rows=dataset.audit_rows)
     except DataError as error:
@@ -118,6 +120,19 @@ def _roles(
         where = f"In the {domain} of the shift: "
         raise DataError(where + error.message, f"{error.hint} {more}") from None
     return {role: rows[where] for role, where in dealt.items()}
+
+
+def _check_people_apart(table: Table, name: str) -> None:
+    """Raise DataError for people with rows in the source and in the target of a shift."""
+    if table.person is None or table.target is None:
+        return
+    both = np.intersect1d(table.person[table.target], table.person[~table.target])
+    if len(both):
+        raise DataError(
+            f"{name}: {len(both):,} people have rows in both domains of the shift, and would be "
+            "trained on and tested.",
+            "Keep rows of one domain for each person.",
+        )
 
 
 def _labels(by_task: Mapping[str, Ints], where: Ints) -> dict[str, Ints]:

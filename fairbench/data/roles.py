@@ -35,24 +35,15 @@ def assign_roles(
 
     Returns sorted row numbers, disjoint. Together they are all rows, unless there are more than
     ``audit_rows`` in a role of the audit: so many, drawn by chance, are then in it, and the rest in
-    none. Raises DataError: a group of s has too few rows in a role.
+    none. Where people have several rows, the people are dealt, stratified by their first row, and
+    one row of each, drawn by chance, is in validation or test. Raises DataError: a group of s has
+    too few rows in a role, or a person has rows inside and outside the official test set.
     """
-    n = len(table.s)
-    label = next(iter(table.y.values())) if table.y else np.zeros(n, np.int64)
-    stratum = table.s.astype(np.int64) * (int(label.max()) + 1) + label
-    rng = np.random.default_rng(SPLIT_SEED)
-    if split.folds:
-        # All folds are dealt alike, so that their test sets are disjoint; the other roles are not.
-        test = deal(np.arange(n), stratum, [1 / split.folds] * split.folds, rng)[split.fold - 1]
-        rng = np.random.default_rng([SPLIT_SEED, split.folds, split.fold])
-    elif table.is_test is not None:
-        test = np.flatnonzero(table.is_test)
+    stratum = _strata(table)
+    if table.person is None:
+        roles = _deal_roles(stratum, table.is_test, split)
     else:
-        test = deal(np.arange(n), stratum, [TEST_SHARE, 1 - TEST_SHARE], rng)[0]
-    rest = np.setdiff1d(np.arange(n), test)
-    dealt = deal(rest, stratum[rest], list(SHARES.values()), rng)
-    roles = {role: np.sort(rows) for role, rows in zip(SHARES, dealt, strict=True)}
-    roles[Role.TEST] = np.sort(test)
+        roles = _deal_people(table, table.person, stratum, split)
     for number, role in enumerate(AUDIT_ROLES):
         if audit_rows is not None and len(roles[role]) > audit_rows:
             share = audit_rows / len(roles[role])
@@ -61,6 +52,65 @@ def assign_roles(
             roles[role] = np.sort(parts[0])
     _check_groups(table, roles)
     return roles
+
+
+def _strata(table: Table) -> Ints:
+    """Return a number for each row's s and main task label, ``(n,)``."""
+    label = next(iter(table.y.values())) if table.y else np.zeros(len(table.s), np.int64)
+    return table.s.astype(np.int64) * (int(label.max()) + 1) + label
+
+
+def _deal_roles(
+    stratum: Ints, is_test: npt.NDArray[np.bool_] | None, split: Split
+) -> dict[Role, Ints]:
+    """Deal n rows, or people, to the roles; ``stratum``, ``is_test (n,)``."""
+    n = len(stratum)
+    rng = np.random.default_rng(SPLIT_SEED)
+    if split.folds:
+        # All folds are dealt alike, so that their test sets are disjoint; the other roles are not.
+        test = deal(np.arange(n), stratum, [1 / split.folds] * split.folds, rng)[split.fold - 1]
+        rng = np.random.default_rng([SPLIT_SEED, split.folds, split.fold])
+    elif is_test is not None:
+        test = np.flatnonzero(is_test)
+    else:
+        test = deal(np.arange(n), stratum, [TEST_SHARE, 1 - TEST_SHARE], rng)[0]
+    rest = np.setdiff1d(np.arange(n), test)
+    dealt = deal(rest, stratum[rest], list(SHARES.values()), rng)
+    roles = {role: np.sort(rows) for role, rows in zip(SHARES, dealt, strict=True)}
+    roles[Role.TEST] = np.sort(test)
+    return roles
+
+
+def _deal_people(table: Table, person: Ints, stratum: Ints, split: Split) -> dict[Role, Ints]:
+    """Deal people to the roles, and return the rows of theirs that are used there.
+
+    ``person (n,)``: numbers, not necessarily all from 0, as a table may be part of another.
+    """
+    numbers, first = np.unique(person, return_index=True)
+    is_test = table.is_test
+    if is_test is not None and not split.folds:
+        both = np.intersect1d(person[is_test], person[~is_test])
+        if len(both):
+            raise DataError(
+                f"{len(both):,} people have rows inside and outside the official test set.",
+                "Give all rows of a person one part, or leave the official test set out (in a "
+                "card: `test`).",
+            )
+    dealt = _deal_roles(stratum[first], None if is_test is None else is_test[first], split)
+    rng = np.random.default_rng([SPLIT_SEED, split.folds, split.fold, len(numbers)])
+    rows = {role: np.flatnonzero(np.isin(person, numbers[who])) for role, who in dealt.items()}
+    for role in (Role.VALIDATION, Role.TEST):
+        rows[role] = one_row_each(rows[role], person, rng)
+    return rows
+
+
+def one_row_each(rows: Ints, person: Ints, rng: np.random.Generator) -> Ints:
+    """Return one of these rows for each person who has some, drawn by chance; sorted.
+
+    Intervals and certificates are of rows that are independent of each other. ``person (n,)``.
+    """
+    drawn = rng.permutation(rows)
+    return np.sort(drawn[np.unique(person[drawn], return_index=True)[1]])
 
 
 def _check_groups(table: Table, roles: Mapping[Role, Ints]) -> None:

@@ -27,6 +27,8 @@ def check_table(table: Table, name: str) -> None:
         for what, flags in (("is_test", table.is_test), ("target", table.target)):
             if flags is not None:
                 _check_shape(what, flags, rows, "bool", "b")
+        if table.person is not None:
+            _check_codes("person", table.person, rows)
         for column, values in table.domains.items():
             _check_shape(f"domains[{column!r}]", values, rows, "str", "OSTU")
 
