@@ -17,7 +17,7 @@ from fairbench.errors import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
-MISSING = ("", "NA", "N/A", "NaN", "nan", "NULL", "null")
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null")
 """Cells of a CSV file that count as missing values."""
 
 SEPARATORS = (",", ";", "\t", "|", " ")

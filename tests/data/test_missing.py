@@ -32,6 +32,14 @@ def test_rows_left_out_are_counted_by_column(tmp_path: Path) -> None:
     assert load(tmp_path, people(), CARD + "missing: drop").notes == ()
 
 
+@pytest.mark.parametrize("mark", ["", "NA", "n/a", "#N/A", "<NA>", "null"])
+def test_what_programs_write_for_nothing_is_missing(mark: str, tmp_path: Path) -> None:
+    frame = people().astype({"score": object})
+    frame.loc[:6, "score"] = mark
+    (note,) = load(tmp_path, frame, CARD + "missing: drop").notes
+    assert "Missing values by column: score (7)." in note
+
+
 def test_missing_values_are_a_category_where_they_can_be_and_else_rows_are_left_out(
     tmp_path: Path,
 ) -> None:
