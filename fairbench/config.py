@@ -160,11 +160,13 @@ class ExecutorConfig(BaseModel):
 
 
 def _known_budget(value: object) -> str | int:
-    text = str(value).replace("_", "").replace(",", "")
+    text = str(value)
     if text in ("full", "quick"):
         return text
-    if re.fullmatch("[0-9]{1,9}", text) and int(text) >= 1:
-        return int(text)
+    if re.fullmatch("[0-9]{1,9}|[0-9]{1,3}([_,][0-9]{3}){1,2}", text):
+        number = int(re.sub("[_,]", "", text))
+        if number >= 1:
+            return number
     raise ValueError(f"{value!r} is not full, quick or a number of iterations (1 to 999,999,999)")
 
 

@@ -205,7 +205,10 @@ def _usefulness(
     own = asdict(_accuracy(result.strict.test))
     found = gaps.gaps_of(result.strict.test, sample.labels[Role.TEST])
     return Usefulness(
-        **own, gap_parity=found.parity, gap_odds=found.odds, gap_opportunity=found.opportunity
+        **own,
+        demographic_parity_gap=found.parity,
+        equalized_odds_gap=found.odds,
+        equal_opportunity_gap=found.opportunity,
     )
 
 

@@ -46,6 +46,8 @@ class Member(enum.StrEnum):
     """Shares of the groups in each cell of a code, shrunk towards the prior."""
     SOFT_COUNTING = "soft-counting"
     """The same, shrunk towards the mean of the soft labels in the cell."""
+    COLUMN_COUNTS = "column-counts"
+    """Shares of the groups at each value of the best column, of small tables; always fitted."""
     BLEND = "blend"
     """A log-linear pool of all others; its weights are fitted on held-out rows."""
 
@@ -75,7 +77,8 @@ class AuditConfig:
     weight_decay: float = 1e-4
     trees: int = 200  # most boosting rounds; of tasks and sample sizes fewer
     tree_patience: int = 9  # boosting rounds without progress on held-out rows before it stops
-    members: tuple[Member, ...] = tuple(Member)  # the auditors that run, the prior aside
+    # The auditors that run, the prior aside. (That of small tables runs beside counting.)
+    members: tuple[Member, ...] = tuple(one for one in Member if one is not Member.COLUMN_COUNTS)
     # Classifiers in common use that predict y
     downstream: tuple[Member, ...] = (Member.MLP, Member.BOOSTED_TREES, Member.LOGISTIC)
     # Whether boosted trees also learn s itself where soft labels are known

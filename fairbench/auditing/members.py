@@ -14,6 +14,7 @@ import numpy as np
 from fairbench.api import Floats, Ints, Role
 from fairbench.api.metric import AuditorResult, Prediction
 from fairbench.auditing.auditors.blend import pool_weights, pooled
+from fairbench.auditing.auditors.column_counts import MOST_ROWS, fit_column_counts
 from fairbench.auditing.auditors.group_tree import GroupSplit, find_splits, fit_split_trees
 from fairbench.auditing.auditors.interactions import find_products, improve_on, product_columns
 from fairbench.auditing.auditors.mlp import MLPSettings, fit_weighted_classifiers
@@ -182,6 +183,7 @@ class _Ensemble:
                 members += self._fit_interactions(views[-1], rows, members)
             if self.rows.fit.x.shape[1] <= MAX_COLUMNS:
                 members += self._fit_patterns(members)
+            members += self._count_columns()
         return members
 
     def fit_view(self, view: View) -> list[_Fitted]:
@@ -219,7 +221,8 @@ class _Ensemble:
             "ranks": _TREES | _COUNTING,
             "bit-planes": {Member.KNN} | _COUNTING,
             **dict.fromkeys(
-                ("interactions", "patterns", *WIDE), set(Member) - {*_TREES, Member.LOGISTIC}
+                ("interactions", "patterns", *WIDE),
+                set(self.config.members) - {*_TREES, Member.LOGISTIC},
             ),
             "reconstruction": {Member.KNN} | _COUNTING,
         }.get(view, set())
@@ -321,6 +324,19 @@ class _Ensemble:
         view = View("patterns", columns)
         seed = derive_seed(self.seed, view.name)
         return self._fit_members(view, self.rows.seen_through(columns), seed)
+
+    def _count_columns(self) -> list[_Fitted]:
+        """Count s by the values of one column, on small tables and for codes of one draw."""
+        rows = self.rows
+        if Member.COUNTING not in self.config.members or rows.draws > 1:
+            return []
+        if rows.fit.total + rows.held.total > MOST_ROWS:
+            return []
+        counted = fit_column_counts(rows)
+        if counted is None:
+            return []
+        by_role = {role: counted(unique.rows) for role, unique in self.seen.items()}
+        return [_Fitted(Member.COLUMN_COUNTS, "standardised", counted.held_out, by_role)]
 
 
 def _split_groups(rows: MemberRows, config: AuditConfig, seed: int) -> GroupSplit | int | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairbench.api.metric import Access, AuditorResult
 from fairbench.auditing.tolerance import tolerance
+from fairbench.auditing.view_rules import PLAIN_VIEWS, RULES
 from fairbench.versions import AUDIT_VERSION, PACKAGE_VERSION
 
 if TYPE_CHECKING:
@@ -49,34 +50,14 @@ class Usefulness(Accuracy):
 
     Parameters
     ----------
-    gap_parity, gap_odds, gap_opportunity : float or None
+    demographic_parity_gap, equalized_odds_gap, equal_opportunity_gap : float or None
         Demographic parity, equalized odds and equal opportunity gaps on the test set; None where a
         group has too few rows, and the last also for more than two classes.
     """
 
-    gap_parity: float | None = None
-    gap_odds: float | None = None
-    gap_opportunity: float | None = None
-
-
-RULES = {
-    "bit-planes": "the bits of its codes",
-    "interactions": "products of its columns, or of their bits",
-    "patterns": "digits, hours or other waves along a column, rare values, or narrow axes",
-    "digits": "digits or bits of its numbers as they are written",
-    "orders": "the order of its columns by size",
-    "distances": "how near other rows are",
-    "narrow-axes": "columns that are nearly functions of others",
-    "exact-axes": "columns that are weighted sums of others but for their last digits",
-    "surfaces": "a column that is nearly a function of two others",
-    "quantities": "ratios, products, angles or lengths of its columns",
-    "plane-waves": "waves or remainders over several columns, or long parities",
-    "localities": "shapes in the plane of two columns",
-}
-"""By view of z: where in z the information about s is, if only this view finds it."""
-
-_PLAIN_VIEWS = ("none", "standardised", "ranks", "reconstruction")
-"""Views of z that change no more than its scale."""
+    demographic_parity_gap: float | None = None
+    equalized_odds_gap: float | None = None
+    equal_opportunity_gap: float | None = None
 
 
 @dataclass(frozen=True)
@@ -94,8 +75,8 @@ class Hidden:
 class AuditReport:
     """The result of an audit of arrays; ``print`` it, or read its fields.
 
-    Fields are the symbols of the protocol; ``to_dict`` uses the leaderboards' names. All figures
-    are of the test set; information is in nats.
+    Fields are the symbols of the protocol; ``to_dict`` has the leaderboards' names of those figures
+    that leaderboards have too. All figures are of the test set; information is in nats.
 
     Parameters
     ----------
@@ -117,7 +98,8 @@ class AuditReport:
     i_low : float
         Lower end of its 95% bootstrap confidence interval over test rows.
     i_high : float
-        Upper end of the same interval.
+        Upper end of the same interval; where no auditor is clearly better than a constant guess,
+        that of any auditor, if it is higher.
     auditor : str
         The chosen auditor.
     view : str
@@ -171,7 +153,7 @@ class AuditReport:
 
         None where there is none.
         """
-        plain = max(r.validation_information for r in self.auditors if r.view in _PLAIN_VIEWS)
+        plain = max(r.validation_information for r in self.auditors if r.view in PLAIN_VIEWS)
         rest = [result for result in self.auditors if result.view in RULES]
         if not rest:
             return None
@@ -258,8 +240,14 @@ class AuditReport:
             *_wrapped(
                 "audit",
                 f"{self.audit}, seed {self.seed}: {train:,} rows train the auditors, "
-                f"{validation:,} validate, {test:,} test"
-                + ("" if self.people is None else "; one row of each person validates or tests"),
+                f"{validation:,} validate, {test:,} test",
+            ),
+            *_wrapped(
+                "",
+                ""
+                if self.people is None
+                else "one row of each person, drawn by chance, validates or tests: figures and "
+                "certificate are about people, so that who has many rows does not count more",
             ),
         ]
 
@@ -323,7 +311,11 @@ class AuditReport:
     def _gaps(self, width: int) -> list[str]:
         lines = []
         for task, value in self.a_y.items():
-            gaps = (value.gap_parity, value.gap_odds, value.gap_opportunity)
+            gaps = (
+                value.demographic_parity_gap,
+                value.equalized_odds_gap,
+                value.equal_opportunity_gap,
+            )
             if any(gap is not None for gap in gaps):
                 shown = ("-" if gap is None else f"{gap:.3f}" for gap in gaps)
                 name = "A_y" if len(self.a_y) == 1 else f"A_y {task}"
@@ -353,6 +345,8 @@ class AuditReport:
             )
         if bound.information < self.h_s:
             sentences.append(f"I(Z;S) is at most {bound.information:.3f} nats")
+        if sentences and self.people is not None:
+            sentences[-1] += ", for one row of each person, drawn by chance"
         text = "; ".join(sentences) or "vacuous: too few rows to exclude anything"
         text += (
             f" ({'each ' if len(sentences) > 1 else ''}with {bound.confidence:.0%} confidence; "

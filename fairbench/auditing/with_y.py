@@ -52,7 +52,7 @@ def estimate_with_y(
     labels = s[Role.VALIDATION]
     crossed = np.empty((len(labels), groups), np.float32)
     fold = np.random.default_rng(seed).permutation(len(labels)) % _FOLDS
-    for number in range(_FOLDS):
+    for number in np.unique(fold):  # fewer folds than rows, where these are few
         out = fold == number
         crossed[out] = _joined(
             inputs[Role.VALIDATION][~out], labels[~out], inputs[Role.VALIDATION][out], groups

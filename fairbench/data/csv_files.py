@@ -45,7 +45,8 @@ def sniff(path: Path, named: Collection[str] = ()) -> tuple[str, bool]:
 def _best_fit(path: Path) -> tuple[str, list[list[str]]]:
     """Return the separator by which the first rows have most fields, all as many, and these rows.
 
-    Both are empty where each separator makes rows of one field, or rows that differ.
+    The separator is empty where each makes rows of one field, which are returned, or rows that
+    differ, of which none are.
     """
     best, rows = "", list[list[str]]()
     with path.open(encoding="utf-8-sig", errors="replace", newline="") as stream:
@@ -53,8 +54,8 @@ def _best_fit(path: Path) -> tuple[str, list[list[str]]]:
             stream.seek(0)
             parsed = _first_rows(stream, separator)
             widths = {len(row) for row in parsed}
-            if len(widths) == 1 and len(parsed[0]) > (len(rows[0]) if rows else 1):
-                best, rows = separator, parsed
+            if len(widths) == 1 and len(parsed[0]) > (len(rows[0]) if rows else 0):
+                best, rows = separator if len(parsed[0]) > 1 else "", parsed
     return best, rows
 
 

@@ -10,11 +10,12 @@ from fairbench.config import MAX_FOLDS
 from fairbench.errors import DataError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Split:
     """One way to deal the rows of a dataset to the roles; without arguments the official one.
 
-    In the official split the test set is the dataset's own; where it has none, a third of the rows,
+    The official split is less than folds, and these are ordered by their numbers. In the official
+    split the test set is the dataset's own; where it has none, a third of the rows,
     always the same. In a fold the test set is one of ``folds`` equal parts of all rows.
 
     Parameters

@@ -323,7 +323,7 @@ def _board(info: BoardInfo, tables: _Tables) -> Board:
         readings.setdefault(row.pop("point"), []).append(row)
     points = []
     for number, row in enumerate(tables.get("points", ())):
-        unit = units[row["unit"]]
+        unit = _at(units, row["unit"])
         settings = json.loads(row["audit_config"])
         row |= {
             # The key of the store that it is from: who imports the board can go on with it.
@@ -333,6 +333,8 @@ def _board(info: BoardInfo, tables: _Tables) -> Board:
             "finished": unit.finished or _DAY,
         }
         points.append(_record(PointRecord, "points", row))
+    if stray := readings.keys() - range(len(points)):
+        raise ValueError(f"there is no point of number {min(stray)}, of which there are readings")
     of_key = {unit.key: unit for unit in units}
     # A point that stands twice, or that no model was read at, would make a curve of its own.
     if len(of_key) < len(units) or len({point.key for point in points}) < len(points):
@@ -347,9 +349,16 @@ def _board(info: BoardInfo, tables: _Tables) -> Board:
         values = np.asarray(row["replicates"], dtype=np.float64)
         if values.ndim != 1 or not np.isfinite(values).all():
             raise ValueError(f"the replicates of {row['column']} are no numbers")
-        areas.setdefault((units[row["unit"]].key, row["audit"]), {})[row["column"]] = values
+        areas.setdefault((_at(units, row["unit"]).key, row["audit"]), {})[row["column"]] = values
     references = [_record(ReferenceRecord, "references", r) for r in tables.get("references", ())]
     return Board(info, units, points, references, areas)
+
+
+def _at(units: Sequence[UnitRecord], number: object) -> UnitRecord:
+    """Return the model of a number; ValueError where there is none, as for a negative one."""
+    if not isinstance(number, int) or not 0 <= number < len(units):
+        raise ValueError(f"there is no model of number {number!r}")
+    return units[number]
 
 
 def _record(kind: type[Any], table: str, row: dict[str, Any]) -> Any:

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any
 
 from fairbench.api.metric import Metric
+from fairbench.data.splits import Split
 from fairbench.leaderboard.select import CurveRecords
 from fairbench.metrics.columns import REFERENCE_COLUMNS, VACUOUS
 from fairbench.metrics.pareto import choose_front
@@ -110,7 +111,7 @@ def make_failure_rows(curve: CurveRecords) -> list[FailureRow]:
 def order_points(row: PointRow) -> tuple[object, ...]:
     """Return what a table of points is sorted by."""
     number = row.point_number if row.point_number is not None else 10**6
-    return (*row.group, *row.variant, row.split, row.seed, number)
+    return (*row.group, *row.variant, Split.parse(row.split), row.seed, number)
 
 
 def _front(points: Sequence[PointRecord]) -> dict[str, bool]:

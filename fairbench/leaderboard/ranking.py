@@ -41,7 +41,7 @@ class LeaderboardEntry:
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """Two methods of one group; ``difference`` is a - b, if both can be paired.
+    """Two rows of one group; ``difference`` is a - b, if both can be paired.
 
     Over splits where both are replicated, else over test rows.
     """
@@ -51,6 +51,15 @@ class MethodComparison:
     a: LeaderboardRow
     b: LeaderboardRow
     difference: Estimate | None
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why the two rows cannot be compared at all; None where they can."""
+        if self.a.fingerprint != self.b.fingerprint:
+            return "these rows are of different data"
+        if self.a.audit_version != self.b.audit_version:
+            return "these rows are of different versions of the audit"
+        return None
 
 
 def rank_rows(

@@ -275,11 +275,17 @@ def curves_of(
             place[0].append(unit)
             place[1].extend(p for p in points.get(unit.key, ()) if p.audit == audit)
     curves: dict[Identity, list[CurveRecords]] = defaultdict(list)
-    for key, (units_here, measured) in sorted(members.items(), key=lambda m: m[0]):
+    for key, (units_here, measured) in sorted(members.items(), key=_order_of_curves):
         identity, audit, split, seed = key
         curve = CurveRecords(split, seed, audit, units_here, _in_order(measured))
         curves[(*identity, audit)].append(curve)
     return {key: _compared(of_row) for key, of_row in curves.items()}
+
+
+def _order_of_curves(member: tuple[tuple[Identity, str, str, int], object]) -> tuple[object, ...]:
+    """Return what curves are sorted by: fold 10 stands behind fold 9."""
+    identity, audit, split, seed = member[0]
+    return identity, audit, Split.parse(split), seed
 
 
 def _compared(curves: Sequence[CurveRecords]) -> list[CurveRecords]:

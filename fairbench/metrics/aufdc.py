@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairbench.api.metric import CurveEvaluation, Metric
-from fairbench.metrics.hull import Array, curve_of, resampled_areas, strict_curve
+from fairbench.metrics.hull import Array, curve_of, normalised_area, resampled_areas, strict_curve
 
 
 def strict_area(
@@ -41,7 +41,7 @@ def strict_area(
         i_max_validation=i_max_validation,
         d_max_validation=d_max_validation,
     )
-    return float(np.trapezoid(i, d) / (d_max * i_max))
+    return float(normalised_area(d, i, i_max=i_max, d_max=d_max))
 
 
 def paper_area(points: Sequence[tuple[float, float]], *, i_max: float, d_max: float) -> float:
@@ -84,8 +84,8 @@ class Aufdc(Metric):
         reference, area = evaluation.reference, None
         if (curve := curve_of(evaluation)) is not None:
             d, i = curve
-            scale = reference["distortion_max"] * reference["mutual_information_max"]
-            area = float(np.trapezoid(i, d) / scale)
+            i_max, d_max = reference["mutual_information_max"], reference["distortion_max"]
+            area = float(normalised_area(d, i, i_max=i_max, d_max=d_max))
         return {
             "aufdc": area,
             "distortion_min": min(p["distortion"] for p in evaluation.points),

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from fairbench.api.metric import Certificate, CurveEvaluation, Metric, PointEvaluation
-from fairbench.metrics.hull import is_informative, strict_curve
+from fairbench.metrics.hull import is_informative, normalised_area, strict_curve
 from fairbench.stats.information_bound import bound_information
 
 ERROR = 0.05
@@ -125,7 +125,7 @@ def certified_area(evaluation: CurveEvaluation) -> float | None:
         i_max_validation=i_max,
         d_max_validation=reference["distortion_max_validation"],
     )
-    return float(np.trapezoid(i, d) / (d_max * i_max))
+    return float(normalised_area(d, i, i_max=i_max, d_max=d_max))
 
 
 def _is_stored(point: Mapping[str, float | None]) -> bool:

@@ -54,10 +54,7 @@ def strict_curve(
     (d, i) of the same points on the validation set. ``i_max``, ``d_max (...)``: of the dataset, on
     the same rows as d and i. Returns d, i ``(vertices, ...)``.
     """
-    chosen = lower_hull(
-        np.concatenate([[0.0, d_max_validation], np.clip(validation[:, 0], 0.0, d_max_validation)]),
-        np.concatenate([[i_max_validation, 0.0], np.maximum(validation[:, 1], 0.0)]),
-    )
+    chosen = chosen_vertices(validation, i_max=i_max_validation, d_max=d_max_validation)
     if 0 not in chosen:  # a point without distortion on validation rows stands in its place
         chosen = np.concatenate([[0], chosen])
     zero = np.zeros((1, *d.shape[1:]))
@@ -65,6 +62,26 @@ def strict_curve(
     i = np.concatenate([zero + i_max, zero, np.maximum(i, 0.0)])[chosen]
     order = np.argsort(d, axis=0, kind="stable")
     return np.take_along_axis(d, order, axis=0), np.take_along_axis(i, order, axis=0)
+
+
+def chosen_vertices(validation: Array, *, i_max: float, d_max: float) -> NDArray[np.intp]:
+    """Return the vertices of a curve by its points on the validation set, by rising D.
+
+    ``validation (points, 2)``: (d, i). ``i_max``, ``d_max``: of the same rows. Vertex 0 is the end
+    (0, I_max), 1 the end (D_max, 0), and 2 is the first point.
+    """
+    return lower_hull(
+        np.concatenate([[0.0, d_max], np.clip(validation[:, 0], 0.0, d_max)]),
+        np.concatenate([[i_max, 0.0], np.maximum(validation[:, 1], 0.0)]),
+    )
+
+
+def normalised_area(d: Array, i: Array, *, i_max: Array | float, d_max: Array | float) -> Array:
+    """Return the area below curves as a share of D_max I_max; the trivial curve has .5.
+
+    ``d``, ``i (vertices, ...)``: by rising D. ``i_max``, ``d_max (...)``. Returns ``(...)``.
+    """
+    return np.asarray(np.trapezoid(i, d, axis=0) / (d_max * i_max))
 
 
 def is_informative(evaluation: CurveEvaluation) -> bool:
@@ -101,8 +118,7 @@ def resampled_areas(evaluation: CurveEvaluation) -> Array | None:
         return None
     i_max = np.where(ends["mutual_information_max"] > 0, ends["mutual_information_max"], np.nan)
     d, i = _curve(evaluation, evaluation.replicates, {**ends, "mutual_information_max": i_max})
-    areas: Array = np.trapezoid(i, d, axis=0) / (ends["distortion_max"] * i_max)
-    return areas
+    return normalised_area(d, i, i_max=i_max, d_max=ends["distortion_max"])
 
 
 def _curve(

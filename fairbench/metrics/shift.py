@@ -10,7 +10,7 @@ import numpy as np
 from fairbench.api.metric import CurveEvaluation, Metric, PointEvaluation
 from fairbench.metrics.gaps import GAPS, gaps_of
 from fairbench.metrics.operating import chosen_within
-from fairbench.stats.intervals import percentile_interval
+from fairbench.stats.intervals import percentile_interval, without_bias
 from fairbench.stats.scores import accuracy, entropy, information
 
 _TOLERANCE = 1e-3
@@ -54,9 +54,7 @@ class Shift(Metric):
             return values
         there = evaluation.shift.target
         estimate = information(there.audit.probabilities, there.s)
-        replicates = there.replicates["mutual_information"]
-        # The entropy of resampled labels is too small.
-        replicates = replicates - (replicates.mean() - estimate)
+        replicates = without_bias(there.replicates["mutual_information"], estimate)
         low, high = percentile_interval(replicates)
         values["shift_mutual_information"] = estimate
         values["shift_mutual_information_low"] = low

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from fairbench.api import NO_KNOBS
 from fairbench.data.card import is_card
-from fairbench.data.splits import OFFICIAL
+from fairbench.data.splits import Split
 from fairbench.errors import ConfigError, StoreError, UnknownNameError, nearest
 from fairbench.files.paths import twin_name
 from fairbench.leaderboard.select import latest
@@ -182,7 +182,7 @@ def _of_one_split(units: Sequence[UnitRecord]) -> list[UnitRecord]:
 
 def first_split(names: Iterable[str]) -> str:
     """Of the splits that results are of, return the official one, else the first fold."""
-    return min(names, key=lambda name: (name != OFFICIAL.name, name))
+    return min(names, key=Split.parse)
 
 
 def _of_seed(units: Sequence[UnitRecord], seed: int | None) -> list[UnitRecord]:

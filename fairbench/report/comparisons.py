@@ -50,6 +50,8 @@ def _lines(comparison: ranking.MethodComparison) -> list[str]:
         f"{row.splits}, seeds: {row.seeds}"
         for row in (a, b)
     ]
+    if comparison.obstacle is not None:
+        return [*lines, f"  not compared: {comparison.obstacle}"]
     gap = a.value(column) - b.value(column)
     if comparison.difference is None:
         return [*lines, f"  difference {gap:+.4f}; no replicates, so no interval"]

@@ -24,15 +24,6 @@ def write_png(figure: Figure, path: Path, *, dpi: int) -> None:
         figure.savefig(path, dpi=dpi, metadata={"Software": None, _KEY: digest(figure)})
 
 
-def read_digest(path: Path) -> str | None:
-    """Return the digest of what a file shows; None where it was not written so."""
-    from PIL import Image
-
-    with Image.open(path) as image:
-        found = image.info.get(_KEY)
-    return str(found) if found is not None else None
-
-
 def digest(figure: Figure) -> str:
     """Return a digest of the words, lines and marks of a figure, not of how they look."""
     from matplotlib.collections import PathCollection

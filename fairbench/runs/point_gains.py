@@ -9,6 +9,7 @@ share what they gain together.
 
 from __future__ import annotations
 
+import enum
 import random
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +23,7 @@ from fairbench.api import Track
 from fairbench.api.metric import CurveEvaluation
 from fairbench.metrics.aufdc import Aufdc
 from fairbench.metrics.certificate import certified_area
-from fairbench.metrics.hull import lower_hull
+from fairbench.metrics.hull import chosen_vertices
 from fairbench.metrics.operating import AccuracyAtLeakage
 from fairbench.store.records import PointRecord, ReferenceRecord, UnitRecord
 
@@ -43,14 +44,23 @@ def _accuracy(evaluation: CurveEvaluation) -> float | None:
     return None if found is None else -found
 
 
-_FIGURES: Mapping[str, Callable[[CurveEvaluation], float | None]] = {
-    "area": _area,
-    "certified area": certified_area,
-    "accuracy": _accuracy,
+class GainedFigure(enum.Enum):
+    """A figure of a curve that points gain something for."""
+
+    AREA = "area"
+    CERTIFIED_AREA = "certified area"
+    ACCURACY = "accuracy at a leakage"
+    AREA_LAST = "area, by the point that is added last"
+
+
+_FIGURES: Mapping[GainedFigure, Callable[[CurveEvaluation], float | None]] = {
+    GainedFigure.AREA: _area,
+    GainedFigure.CERTIFIED_AREA: certified_area,
+    GainedFigure.ACCURACY: _accuracy,
 }
 """What ranks rows, or is shown beside it; lower is better."""
 
-_WORST = {"area": 0.5, "certified area": 0.5, "accuracy": 0.0}
+_WORST = {GainedFigure.AREA: 0.5, GainedFigure.CERTIFIED_AREA: 0.5, GainedFigure.ACCURACY: 0.0}
 """Of a curve without points."""
 
 
@@ -58,11 +68,11 @@ _WORST = {"area": 0.5, "certified area": 0.5, "accuracy": 0.0}
 class PointGains:
     """The gains by figure, those of the area by the last point added, and the points of hulls.
 
-    ``ranked`` is the number of the figure that ranks the row.
+    ``ranked`` is the figure that ranks the row.
     """
 
-    by_figure: Sequence[Gains]
-    ranked: int
+    by_figure: Mapping[GainedFigure, Gains]
+    ranked: GainedFigure
     vertices: frozenset[str]
 
     @classmethod
@@ -78,21 +88,23 @@ class PointGains:
         for point in sorted(points, key=lambda one: one.key):
             unit = units[point.unit]
             curves[unit.fingerprint, unit.seed].append(point)
-        found: list[dict[str, float]] = []
+        found: dict[GainedFigure, Gains] = {}
         for name, measure in _FIGURES.items():
             gains: dict[str, float] = {}
             for key, own in curves.items():
                 figure = _figure_of_some(own, references[key], measure, _WORST[name])
                 gains |= _shared(own, figure, source)
-            found.append(gains)
+            found[name] = gains
         # Where a single point is a little too good, this tells it better from the others.
         last: dict[str, float] = {}
         for key, own in curves.items():
-            last |= _missed(own, _figure_of_some(own, references[key], _area, _WORST["area"]))
+            last |= _missed(
+                own, _figure_of_some(own, references[key], _area, _WORST[GainedFigure.AREA])
+            )
         aware = any(unit.track == Track.AWARE.value for unit in units.values())
         return cls(
-            [*found, last],
-            list(_FIGURES).index("accuracy" if aware else "area"),
+            {**found, GainedFigure.AREA_LAST: last},
+            GainedFigure.ACCURACY if aware else GainedFigure.AREA,
             frozenset(key for at, own in curves.items() for key in _vertices(own, references[at])),
         )
 
@@ -100,9 +112,9 @@ class PointGains:
         """Return the gain by a point of what ranks the row."""
         return self.by_figure[self.ranked][point.key]
 
-    def weights(self, points: Sequence[PointRecord], figure: int) -> list[float]:
-        """Return weights to draw points by, of the figure of a number; alike for a higher one."""
-        if figure < len(self.by_figure):
+    def weights(self, points: Sequence[PointRecord], figure: GainedFigure | None) -> list[float]:
+        """Return weights to draw points by: their gains, or, without a figure, all alike."""
+        if figure is not None:
             gains = [self.by_figure[figure][point.key] for point in points]
             if any(gains):
                 return gains
@@ -164,10 +176,9 @@ def _vertices(points: Sequence[PointRecord], reference: ReferenceRecord) -> list
     """Return the keys of the points that the area of a curve is made of."""
     names = ("distortion_validation", "mutual_information_validation")
     known = np.array([[point.figures[name] for name in names] for point in points], np.float64)
-    d_max, i_max = (
-        reference.figures[name]
-        for name in ("distortion_max_validation", "mutual_information_max_validation")
+    found = chosen_vertices(
+        known,
+        i_max=reference.figures["mutual_information_max_validation"],
+        d_max=reference.figures["distortion_max_validation"],
     )
-    d = np.concatenate([[0.0, d_max], np.clip(known[:, 0], 0.0, d_max)])
-    i = np.concatenate([[i_max, 0.0], np.maximum(known[:, 1], 0.0)])
-    return [points[number - 2].key for number in lower_hull(d, i) if number >= 2]
+    return [points[number - 2].key for number in found if number >= 2]  # the first two are ends

@@ -270,8 +270,8 @@ class SubmittedRow:
             elif len(drawn) == 1:
                 drawn += source.choices(fresh, gains.of_hulls(fresh))
             else:
-                weights = gains.weights(fresh, source.randrange(len(gains.by_figure) + 1))
-                drawn += source.choices(fresh, weights)
+                figure = source.choice([*gains.by_figure, None])
+                drawn += source.choices(fresh, gains.weights(fresh, figure))
             left.remove(drawn[-1])
         return drawn
 

@@ -47,7 +47,13 @@ def unbiased_interval(replicates: Array, estimate: float) -> tuple[float, float]
 
     For I: the entropy of resampled labels is too small by about (groups - 1) / 2n.
     """
-    return percentile_interval(replicates - (replicates.mean() - estimate))
+    return percentile_interval(without_bias(replicates, estimate))
+
+
+def without_bias(replicates: Array, estimate: float) -> Array:
+    """Return bootstrap replicates moved so that their mean is the estimate."""
+    moved: Array = replicates - (replicates.mean() - estimate)
+    return moved
 
 
 @dataclass(frozen=True)

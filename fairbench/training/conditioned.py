@@ -124,8 +124,6 @@ class KnobConditioned(StackedModel):
     buffers : mapping of str to float
         Buffers of the method's stack that hold knobs, ``(models,)``, and by what the knob is
         multiplied to be their values.
-    streams : Streams
-        One per model.
     rows_per_knob : int
         Rows of a batch that share a knob, at least; fewer where a batch has fewer.
     """
@@ -136,7 +134,6 @@ class KnobConditioned(StackedModel):
         networks: Networks,
         knob: KnobRange,
         buffers: Mapping[str, float],
-        streams: Streams,
         rows_per_knob: int,
     ) -> None:
         super().__init__()

@@ -62,7 +62,6 @@ class SingleShotTwin(NeuralMethod):
             networks,
             KnobRange(knob.low, knob.high),
             self.knob_buffers,
-            streams,
             self.rows_per_knob,
         )
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 import findings
 import verdict
-from fairbench.report.figure_files import digest, read_digest, write_png
+from fairbench.report.figure_files import digest, write_png
 from fairbench.report.style import new_figure
 from published_figures import read_published
 
@@ -22,6 +22,15 @@ _DRAWN: list[tuple[str, Callable[[], Figure], Path]] = [
     ("verdict.py", verdict.draw, verdict.TARGET),
     ("findings.py", lambda: findings.draw_adversaries(read_published()), findings.TARGET),
 ]
+
+
+def read_digest(path: Path) -> str | None:
+    """Return the digest of what a file shows; None where it was not written so."""
+    from PIL import Image
+
+    with Image.open(path) as image:
+        found = image.info.get("Description")
+    return str(found) if found is not None else None
 
 
 @pytest.mark.thorough

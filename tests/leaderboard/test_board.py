@@ -342,7 +342,7 @@ def test_damaged_and_hostile_files_are_no_boards(tmp_path: Path) -> None:
         "a bomb": (with_member(good, "points.parquet", bomb.getvalue()), "more than 200,000 rows"),
         "rows alike": (with_member(good, "units.parquet", alike.getvalue()), "unpacks to more"),
         "a wide bomb": (with_member(good, "points.parquet", wide.getvalue()), "4,000,000 cells"),
-        "a unit that is not there": (points(unit=10**6), "index out of range"),
+        "a unit that is not there": (points(unit=10**6), "there is no model of number"),
         "a unit of nothing": (points(unit=None), "NoneType"),
         "a figure of words": (units(params="{"), "Expecting property name"),
         "another dataset": (units(dataset="compas-race"), "a row is not of the board"),

@@ -12,7 +12,7 @@ import fairbench
 from fairbench.auditing.auditors.samples import MemberRows, make_member_rows
 from fairbench.auditing.auditors.simple import held_out_loss
 from fairbench.auditing.auditors.trees import Boosting, fit_trees
-from fairbench.auditing.report import RULES
+from fairbench.auditing.view_rules import RULES
 from fairbench.auditing.wide.exact_axes import exact_axes
 from fairbench.auditing.wide.views import WIDE, wide_views
 
