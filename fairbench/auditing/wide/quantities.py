@@ -19,6 +19,8 @@ _Values = npt.NDArray[np.float64]
 _Formula = Callable[[_Values, _Values], _Values]
 
 _LARGEST, _LARGEST_WHOLE = 1e30, 2.0**52
+_DIGITS = 16
+"""Decimal digits of a number; all of those below 2^52 have no more."""
 _MAX_PAIRED = 24
 """Columns of which all pairs are formed; of wider rows, none but the first ones."""
 _MAX_CELLS_SHARE = 0.4
@@ -34,9 +36,30 @@ def _equal_pairs(z: _Values) -> _Values:
     return np.asarray(np.sum([equal.sum(axis=1) for equal in later], axis=0), np.float64)
 
 
-def _digit_sum(values: _Values) -> _Values:
+def _digits(values: _Values) -> _Values:
+    """Return the digits of whole numbers, the last one first, ``(n, 16)``."""
     whole = np.minimum(np.abs(np.round(values)), _LARGEST_WHOLE).astype(np.int64)
-    return np.asarray((whole[:, None] // 10 ** np.arange(16) % 10).sum(axis=1), np.float64)
+    return (whole[:, None] // 10 ** np.arange(_DIGITS) % 10).astype(np.float64)
+
+
+def _digit_sum(values: _Values) -> _Values:
+    return np.asarray(_digits(values).sum(axis=1))
+
+
+def _tripled(digits: _Values) -> _Values:
+    """The sum of digits ``(n, k)``, the last one first, every second one three times."""
+    return digits @ (1.0 + 2 * (np.arange(digits.shape[1]) % 2))
+
+
+def _doubled(digits: _Values) -> _Values:
+    """The sum with every second digit doubled, less 9 where that is above (Luhn)."""
+    made = digits * (1.0 + np.arange(digits.shape[1]) % 2)
+    return np.asarray((made - 9 * (made > 9)).sum(axis=1))
+
+
+def _by_place(digits: _Values) -> _Values:
+    """The sum of the digits times their places, from 1."""
+    return digits @ np.arange(1.0, digits.shape[1] + 1)
 
 
 def _entropy(z: _Values) -> _Values:
@@ -44,12 +67,21 @@ def _entropy(z: _Values) -> _Values:
     return np.asarray(-np.nansum(shares * np.log(shares), axis=1))
 
 
+_CHECK_SUMS: dict[str, Callable[[_Values], _Values]] = {
+    "tripled digit sum": _tripled,
+    "doubled digit sum": _doubled,
+    "digit sum by place": _by_place,
+}
+"""Sums by which check digits are chosen: of article numbers (EAN, ISBN-13), cards, books (ISBN-10).
+"""
+
 _OF_ONE: dict[str, Callable[[_Values], _Values]] = {
     "value": lambda a: a,
     "logarithm": lambda a: np.log(np.abs(a)),
     "fraction": lambda a: a - np.floor(a),
     "power of two": lambda a: np.frexp(a)[1].astype(np.float64),
     "digit sum": _digit_sum,
+    **{name: lambda a, of=of: of(_digits(a)) for name, of in _CHECK_SUMS.items()},  # type: ignore[misc]
     "mantissa": lambda a: np.frexp(a)[0],
 }
 _OF_TWO: dict[str, _Formula] = {
@@ -78,6 +110,8 @@ _OF_ROW: dict[str, Callable[[_Values], _Values]] = {
     "zeros": lambda z: (z == 0).sum(axis=1).astype(np.float64),
     "different values": lambda z: (np.diff(np.sort(z, axis=1), axis=1) != 0).sum(axis=1) + 1.0,
     "equal pairs": _equal_pairs,
+    # Where each column is a digit, the last one in the last column.
+    **{name: lambda z, of=of: of(z[:, ::-1]) for name, of in _CHECK_SUMS.items()},  # type: ignore[misc]
 }
 
 

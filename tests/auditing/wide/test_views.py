@@ -58,6 +58,23 @@ def ratio(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
     return z, np.floor(40 * z[:, 0] / z[:, 1]) % 2 == 1
 
 
+def article_number(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Whether its digits, every second one three times, end in a digit below 5, as for EAN."""
+    number = rng.integers(10**5, 10**6, ROWS)
+    digits = number[:, None] // 10 ** np.arange(6) % 10
+    return np.column_stack([number, rng.normal(size=ROWS)]), digits @ [1, 3, 1, 3, 1, 3] % 10 < 5
+
+
+def digits_of_a_card(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Nine columns of one digit each, of which half pass the Luhn check."""
+    digits = rng.integers(0, 10, (ROWS, 9))
+    doubled = digits[:, ::-1] * [1, 2, 1, 2, 1, 2, 1, 2, 1]
+    check = (doubled - 9 * (doubled > 9))[:, 1:].sum(axis=1)
+    bit = rng.random(ROWS) < 0.5
+    digits[:, 8] = (np.where(bit, 0, rng.integers(1, 10, ROWS)) - check) % 10
+    return digits.astype(np.float64), bit
+
+
 def random_stripes(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
     z, edges = rng.random((ROWS, 3)), np.sort(rng.random(60))
     return z, np.searchsorted(edges, z[:, 0]) % 2 == 1
@@ -118,6 +135,8 @@ def rings(rng: np.random.Generator) -> tuple[Array, npt.NDArray[np.bool_]]:
         (near_surface, "surfaces"),
         (ratio, "quantities"),
         (random_stripes, "quantities"),
+        (article_number, "quantities"),
+        (digits_of_a_card, "quantities"),
         (remainder_of_sum, "plane-waves"),
         (missing_parity, "plane-waves"),
         (parity_of_low_bits, "plane-waves"),
