@@ -36,6 +36,8 @@ def test_durations(text: str, seconds: float) -> None:
     [
         ({"budget": "huge"}, "full, quick or a number"),
         ({"budget": "0"}, "full, quick or a number"),
+        ({"budget": "q_uick"}, "full, quick or a number"),
+        ({"budget": "1,0,0"}, "full, quick or a number"),
         ({"seeds": (-1,)}, "whole numbers from 0"),
         ({"seeds": (True,)}, "a number is needed, not yes or no"),
         ({"points": 1}, "at least 2 is needed"),
@@ -54,6 +56,11 @@ def test_durations(text: str, seconds: float) -> None:
 def test_bad_values_are_errors(given: dict[str, object], says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         build_config(RunConfig, **(GOOD | given))
+
+
+@pytest.mark.parametrize("written", [12500, "12500", "12,500", "12_500"])
+def test_a_budget_may_separate_thousands(written: object) -> None:
+    assert build_config(RunConfig, **(GOOD | {"budget": written})).budget == 12_500
 
 
 def test_an_error_names_the_option_or_the_file_and_its_key(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def describe_data(dataset: type[Dataset]) -> list[tuple[str, str]]:
         ("labels", ", ".join(map(_label, card.labels))),
         ("labels of unseen tasks", ", ".join(map(_label, card.unseen))),
         ("missing values", _POLICIES[card.missing]),
-        ("person", f"{card.person}: people may have several rows" if card.person else ""),
+        *([("person", f"{card.person}: people may have several rows")] if card.person else []),
     ]
 
 

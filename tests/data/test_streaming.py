@@ -187,6 +187,8 @@ def test_where_nothing_can_be_written_is_told_first(tmp_path: Path) -> None:
         ("cuba,39,7\n" + "italy,38,6\nitaly,50,8\n" * 3, (",", False)),
         ("anna,m,3\nmaria,f,4\nlucia,f,3\n", (",", False)),  # all words differ: names of people
         ('age;note\n33;"one,\ntwo, three\nfour"\n44;x\n' * 30, (";", True)),
+        ("0.5\n1.5\n2.5\n", (",", False)),  # one column of numbers, without a name
+        ("z\n1.5\n2.5\n", (",", True)),
         ('age\tnote\n33\t"a; b\n; c"\n', ("\t", True)),
     ],
 )

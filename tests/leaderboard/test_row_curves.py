@@ -285,6 +285,7 @@ def test_a_recommendation_is_of_one_split(results: Path) -> None:
     assert {point.unit.split for point in found.points} == {"official"}
     assert any("points of other splits" in note for note in found.notes)
     assert first_split(["fold 2 of 5", "fold 1 of 5"]) == "fold 1 of 5"
+    assert first_split(["fold 10 of 10", "fold 2 of 10"]) == "fold 2 of 10"
 
 
 def test_a_hyperparameter_that_a_method_gained_since_sets_no_seed_apart() -> None:
