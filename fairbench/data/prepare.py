@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairbench.api import DatasetInfo, Feature, Ints, Role
+from fairbench.api import DatasetInfo, Feature, Floats, Ints, Role
 from fairbench.api.dataset import Dataset, Images, Table
 from fairbench.data.prepared import Prepared, Rows
 from fairbench.data.preprocessing import Preprocessing, mean_and_scale, most_common_categories
@@ -40,7 +40,7 @@ def prepare(
             f"Column {features[constant[0]].name!r} is constant in encoder-train.",
             "A constant column has no information: drop it.",
         )
-    x = ((codes - mean) / scale).astype(np.float32)
+    x = _scaled(codes, mean, scale, features)
 
     def dealt(roles: Mapping[Role, Ints]) -> dict[Role, Rows]:
         return {
@@ -101,6 +101,25 @@ def prepare(
         domains={name: tuple(np.unique(held).tolist()) for name, held in table.domains.items()},
         target=target,
     )
+
+
+def _scaled(
+    codes: np.ndarray, mean: np.ndarray, scale: np.ndarray, features: Sequence[Feature]
+) -> Floats:
+    """Return standardised columns ``(n, d)``; DataError: a number is too large for one."""
+    with np.errstate(over="ignore"):
+        x = ((codes - mean) / scale).astype(np.float32)
+    beyond = np.argwhere(~np.isfinite(x))
+    if len(beyond):
+        row, column = beyond[0]
+        value, name = codes[row, column], features[column].name
+        raise DataError(
+            f"Column {name!r} holds {value:g}, so far from its other numbers that it cannot be "
+            f"scaled with them ({len(beyond):,} such {'cell' if len(beyond) == 1 else 'cells'}).",
+            "If it stands for a missing value, write it under `missing_values` in the card, as the "
+            "file has it; else correct it, or remove the row.",
+        )
+    return np.asarray(x, np.float32)
 
 
 def _roles(

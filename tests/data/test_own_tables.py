@@ -279,3 +279,13 @@ def test_decimals_of_databases_are_numbers() -> None:
     held = named(frame, ["pay", "job"])
     assert held["pay"].dtype == float
     assert held["job"].dtype.kind not in "iuf"
+
+
+def test_a_number_beyond_all_others_is_refused_by_name(tmp_path: Path) -> None:
+    table = people().astype({"age": float})
+    table.loc[4, "age"] = 1e300
+    with pytest.raises(DataError, match=r"'age' holds 1e\+300, so far from its other") as error:
+        prepared(tmp_path, table, "sensitive: sex", "csv")
+    assert "`missing_values`" in error.value.hint
+    data = prepared(tmp_path, table, 'sensitive: sex\nmissing: drop\nmissing_values: ["1e+300"]')
+    assert data.table_rows == 899
