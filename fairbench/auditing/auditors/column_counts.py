@@ -20,7 +20,8 @@ from fairbench.auditing.auditors.samples import MemberRows, Weights
 MOST_ROWS = 1_200
 """Rows of the auditor training set up to which this finds clearly more than other auditors do.
 
-On 2,000 rows the difference is below .01 nats.
+On 2,000 rows the difference is below .01 nats. The tables of published boards have more, so that
+their figures stay as they are.
 """
 
 _PRIOR_ROWS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
